@@ -1,0 +1,180 @@
+"""Puts reports, lanes and totals together: the stage's one entry point."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from gapfinder.analysis.lane import NO_COMMUNICATION
+from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
+from gapfinder.errors import InconclusiveError, InputError
+from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
+from gapfinder.settings import Settings
+from gapfinder.units import format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gapfinder.load import Profile
+
+_NOTEWORTHY_SHARE = 0.01
+
+
+def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) -> Analysis:
+    """Measure every lane of every report.
+
+    Reports are taken one after the other, so that only one is in memory when `profiles` is a generator. Each report
+    stays on its own clock.
+
+    Raises:
+        InputError: the window, steps, GPUs or ranks asked for are not in the reports.
+        InconclusiveError: steps were asked for, but the reports have none.
+    """
+    settings = settings or Settings()
+    reports = [measure_report(profile, settings=settings) for profile in profiles]
+    _check_found(reports, settings=settings)
+    files = _file_names([report.profile_path for report in reports])
+    lanes = _joined_lanes(reports, files=files, settings=settings)
+    return Analysis(
+        source=Source(
+            files=tuple(files),
+            nsys_version=_common([report.nsys_version for report in reports]),
+            export_schema_version=_common([report.export_schema_version for report in reports]),
+        ),
+        lanes=lanes,
+        total=_total(lanes) if lanes else None,
+        coverage=_joined_coverage(reports, files=files),
+        decided_names=_decided_names(reports),
+    )
+
+
+def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> None:
+    """Raise when what was asked for is not there, naming what is."""
+    devices = sorted({device for report in reports for device in report.devices})
+    unknown = [gpu for gpu in settings.gpus if gpu not in devices]
+    if unknown and devices:
+        raise InputError(f"no GPU {unknown[0]} in the report; it has GPU {', '.join(map(str, devices))}")
+    spans = [span for report in reports for span in report.spans]
+    if settings.window is not None and spans:
+        start, end = settings.window
+        if not any(span.start_ns < end and start < span.end_ns for span in spans):
+            first, last = min(s.start_ns for s in spans), max(s.end_ns for s in spans)
+            raise InputError(
+                f"no GPU work between {format_time(start)} and {format_time(end)}; "
+                f"the capture's GPU work runs from {format_time(first)} to {format_time(last)}"
+            )
+    if settings.step_range is not None and spans and not any(report.lanes for report in reports):
+        numbers = sorted({number for report in reports for number in report.step_numbers})
+        if not numbers:
+            raise InconclusiveError("no steps were found, so --steps cannot be answered; see --step-pattern")
+        first, last = settings.step_range
+        raise InputError(f"no step in {first}:{last}; the steps with GPU work are {numbers[0]} to {numbers[-1]}")
+
+
+def _joined_lanes(reports: Sequence[MeasuredReport], *, files: Sequence[str], settings: Settings) -> tuple[Lane, ...]:
+    """Return all lanes in order of rank where all ranks are known, else of file, process and device."""
+    placed = [(place, one) for place, report in enumerate(reports) for one in report.lanes]
+    processes = [(place, one.process) for place, one in placed]
+    ranks = [
+        one.lane.rank if processes.count(key) == 1 else None for key, (_, one) in zip(processes, placed, strict=True)
+    ]
+    if settings.ranks:
+        if len(settings.ranks) != len(placed):
+            raise InputError(f"--ranks names {len(settings.ranks)} ranks, the reports have {len(placed)} lanes")
+        ranks = list(settings.ranks)
+    known = [rank for rank in ranks if rank is not None]
+    order = list(range(len(placed)))
+    if len(set(known)) == len(placed):
+        order.sort(key=known.__getitem__)
+    sharing = _sharing([placed[place] for place in order])
+    return tuple(
+        replace(placed[at][1].lane, file=files[placed[at][0]], rank=ranks[at], shares_gpu_with=shared)
+        for at, shared in zip(order, sharing, strict=True)
+    )
+
+
+def _sharing(placed: Sequence[tuple[int, MeasuredLane]]) -> list[tuple[int, ...]]:
+    """Return for each lane the places of the other lanes on its GPU, as far as the reports tell."""
+    by_gpu: dict[tuple[int, int], list[int]] = {}
+    for at, (report, one) in enumerate(placed):
+        if one.gpu is not None:
+            by_gpu.setdefault((report, one.gpu), []).append(at)
+    groups = [by_gpu.get((report, one.gpu), []) if one.gpu is not None else [] for report, one in placed]
+    return [tuple(other for other in group if other != at) for at, group in enumerate(groups)]
+
+
+def _total(lanes: Sequence[Lane]) -> Total:
+    """Sum the lanes; an overlap ratio needs every lane's communication to be visible."""
+    parts = {field.name: sum(getattr(lane.budget, field.name) for lane in lanes) for field in fields(Budget)}
+    budget = Budget(**parts)
+    hidden_by = [
+        lane.overlap_reason for lane in lanes if lane.overlap_ratio is None and lane.overlap_reason != NO_COMMUNICATION
+    ]
+    reason = hidden_by[0] if hidden_by else None
+    if reason is None and budget.communication_ns == 0:
+        reason = lanes[0].overlap_reason
+    measured = [(lane.overlap_ratio, at) for at, lane in enumerate(lanes) if lane.overlap_ratio is not None]
+    return Total(
+        lanes=len(lanes),
+        budget=budget,
+        idle_reason=next((lane.idle_reason for lane in lanes if lane.idle_reason), None),
+        overlap_ratio=None if reason else budget.hidden_ns / budget.communication_ns,
+        overlap_reason=reason,
+        worst_lane=min(measured)[1] if measured else None,
+    )
+
+
+def _decided_names(reports: Sequence[MeasuredReport]) -> tuple[DecidedName, ...]:
+    """Return the kernel names above 1 % of kernel time that a pattern decided or that look like communication."""
+    times: dict[str, int] = {}
+    for report in reports:
+        for name, time in report.name_times.items():
+            times[name] = times.get(name, 0) + time
+    decisions = {name: decision for report in reports for name, decision in report.decisions.items()}
+    total = sum(times.values())
+    return tuple(
+        DecidedName(
+            name=name,
+            pattern=decisions[name].pattern,
+            is_communication=decisions[name].is_communication,
+            share=time / total,
+        )
+        for name, time in sorted(times.items(), key=lambda item: (-item[1], item[0]))
+        if time > _NOTEWORTHY_SHARE * total
+        and (decisions[name].pattern is not None or decisions[name].looks_like_communication)
+    )
+
+
+def _joined_coverage(reports: Sequence[MeasuredReport], *, files: Sequence[str]) -> Coverage:
+    """Return what any of the reports holds; of several reports each note says which one it is about."""
+    found = [report.coverage for report in reports]
+    notes = (
+        f"{file}: {note}" if len(reports) > 1 else note
+        for file, coverage in zip(files, found, strict=True)
+        for note in coverage.notes
+    )
+    return Coverage(
+        kernels=any(one.kernels for one in found),
+        copies=any(one.copies for one in found),
+        graphs=any(one.graphs for one in found),
+        nvtx=any(one.nvtx for one in found),
+        runtime=any(one.runtime for one in found),
+        osrt=any(one.osrt for one in found),
+        notes=tuple(notes),
+    )
+
+
+def _file_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return each path's shortest ending that tells it from the others, so that no folder is named without need."""
+    names = []
+    for path in paths:
+        length = 1
+        while length < len(path) and sum(other[-length:] == path[-length:] for other in paths) > 1:
+            length += 1
+        names.append("/".join(path[-length:]))
+    return names
+
+
+def _common(values: Sequence[str | None]) -> str | None:
+    """Return the value that all reports share, else None."""
+    return values[0] if len(set(values)) == 1 else None

@@ -1,0 +1,69 @@
+"""Which copies are communication: between GPUs, or made by a collective that uses the copy engines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.intervals import union
+from gapfinder.tables import PROCESS_MASK
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.launches import Launches
+
+    Bools = NDArray[np.bool_]
+
+# CUpti_ActivityMemcpyKind
+_DEVICE_TO_DEVICE = 8
+_PEER_TO_PEER = 10
+
+
+def peer_copies(copies: pd.DataFrame) -> Bools:
+    """Return which rows of COPIES go from one GPU to another; shape (n,)."""
+    kind = copies["kind"].to_numpy()
+    source, target = copies["source_device"].to_numpy(), copies["target_device"].to_numpy()
+    peer: Bools = (kind == _DEVICE_TO_DEVICE) & (source >= 0) & (target >= 0) & (source != target)
+    peer |= kind == _PEER_TO_PEER
+    return peer
+
+
+def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: dict[int, Launches]) -> Bools:
+    """Return which rows of COPIES were launched inside an NCCL range: collectives on the copy engines; shape (n,).
+
+    Args:
+        copies: frame COPIES.
+        ranges: frame RANGES.
+        launches: CUDA API calls by process key.
+    """
+    kind = copies["kind"].to_numpy()
+    collective = np.zeros(len(copies), np.bool_)
+    nccl = ranges[(ranges["domain"] == "NCCL") & ~ranges["is_open"]]
+    candidates = np.flatnonzero((kind == _DEVICE_TO_DEVICE) | (kind == _PEER_TO_PEER))
+    if len(candidates) == 0 or nccl.empty:
+        return collective
+    range_threads, starts, ends = (nccl[name].to_numpy() for name in ("thread", "start", "end"))
+    inside = {
+        thread: union(starts[range_threads == thread], ends[range_threads == thread])
+        for thread in np.unique(range_threads).tolist()
+    }
+    correlations, processes = copies["correlation"].to_numpy()[candidates], copies["process"].to_numpy()[candidates]
+    for process in {thread & PROCESS_MASK for thread in inside} & launches.keys():
+        mine = np.flatnonzero(processes == process)
+        began = launches[process].starts_of(correlations[mine])
+        threads = launches[process].threads_of(correlations[mine])
+        for thread, covered in inside.items():
+            collective[candidates[mine]] |= (threads == thread) & _contains(covered, began)
+    return collective
+
+
+def _contains(covered: Intervals, times: Int64s) -> Bools:
+    """Return which of `times` lie in the set."""
+    if len(covered) == 0:
+        return np.zeros(len(times), np.bool_)
+    place = np.searchsorted(covered.starts, times, side="right") - 1
+    return (place >= 0) & (times < covered.ends[place])

@@ -1,0 +1,177 @@
+"""Splits a report's GPU operations into lanes: one GPU as one process uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from gapfinder.analysis.intervals import union
+from gapfinder.analysis.launches import rows_by_code
+from gapfinder.model import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.report import Report
+
+    Bools = NDArray[np.bool_]
+
+_NO_NAME = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operations:
+    """Usable GPU operations in any order; those of zero length are among them.
+
+    Attributes:
+        starts: shape (n,), ns.
+        ends: shape (n,), ns; never before the start.
+        correlations: shape (n,); number of the launch call within the process, -1 where unknown.
+        names: shape (n,); index into the report's kernel names, -1 for copies and graphs.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    correlations: Int64s
+    names: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def select(self, keep: Bools) -> Operations:
+        """Return the operations where `keep` (shape (n,)) is true."""
+        return Operations(self.starts[keep], self.ends[keep], self.correlations[keep], self.names[keep])
+
+    def only_kernels(self) -> Operations:
+        """Return the operations that are kernels."""
+        return self.select(self.names != _NO_NAME)
+
+    def covered(self) -> Intervals:
+        """Return when at least one of them runs."""
+        return union(self.starts, self.ends)
+
+    def count_in(self, window: Window) -> int:
+        """Return how many have a part, or for zero length their instant, in `window`."""
+        instants = (self.ends == self.starts) & (self.starts >= window.start_ns)
+        return int(((self.starts < window.end_ns) & ((self.ends > window.start_ns) | instants)).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneOperations:
+    """What one lane ran, by kind.
+
+    Attributes:
+        process: process key.
+        device: CUDA device number as that process counts.
+        copies: copies and memsets that do not count as communication.
+        peer_copies: those of `copies` that go from one GPU to another.
+        dropped: rows left out: 0/0, or an end before the start.
+        is_single_stream: communication and compute kernels were all on one stream.
+    """
+
+    process: int
+    device: int
+    compute: Operations
+    communication: Operations
+    copies: Operations
+    peer_copies: Operations
+    graphs: Operations
+    dropped: int
+    is_single_stream: bool
+
+    @property
+    def by_kind(self) -> tuple[Operations, ...]:
+        """All operations, each once."""
+        return (self.compute, self.communication, self.copies, self.graphs)
+
+    def span(self) -> Window | None:
+        """Return first start to last end of what takes time; None when nothing does."""
+        timed = [ops.select(ops.ends > ops.starts) for ops in self.by_kind]
+        timed = [ops for ops in timed if len(ops)]
+        if not timed:
+            return None
+        return Window(
+            start_ns=min(int(ops.starts.min()) for ops in timed), end_ns=max(int(ops.ends.max()) for ops in timed)
+        )
+
+
+class _Grouped:
+    """One frame's rows grouped by (process, device), with the columns as plain arrays."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._columns = {name: frame[name].to_numpy() for name in frame.columns if name != "name"}
+        self._names = frame["name"].cat.codes.to_numpy() if "name" in frame.columns else None
+        process_codes, processes = pd.factorize(self._columns["process"])
+        device_codes, devices = pd.factorize(self._columns["device"])
+        codes, pairs = pd.factorize(process_codes * len(devices) + device_codes)
+        keys = [(int(processes[pair // len(devices)]), int(devices[pair % len(devices)])) for pair in pairs]
+        self.rows = dict(zip(keys, rows_by_code(codes, len(keys)), strict=True))
+
+    def column(self, name: str, key: tuple[int, int]) -> Int64s:
+        """Return one lane's values of a column."""
+        rows = self.rows.get(key)
+        if rows is None:
+            return np.empty(0, np.int64)
+        return self._columns[name][rows]
+
+    def operations(self, key: tuple[int, int]) -> tuple[Operations, Bools]:
+        """Return one lane's usable rows, and which of its rows those are."""
+        starts, ends = self.column("start", key), self.column("end", key)
+        usable = (ends >= starts) & ~((starts == 0) & (ends == 0))
+        if self._names is None or key not in self.rows:
+            names = np.full(len(starts), _NO_NAME, np.int64)
+        else:
+            names = self._names[self.rows[key]].astype(np.int64)
+        operations = Operations(starts, ends, self.column("correlation", key), names)
+        return (operations if usable.all() else operations.select(usable)), usable
+
+
+def split_lanes(report: Report) -> Iterator[LaneOperations]:
+    """Yield every lane of a report, in order of process and device."""
+    profile = report.profile
+    kernels, graphs = _Grouped(profile.kernels), _Grouped(profile.graphs)
+    copies = _Grouped(profile.copies.assign(counts=report.communication_copies, peer=report.peer_copies))
+    for key in sorted({*kernels.rows, *copies.rows, *graphs.rows}):
+        kernel_ops, usable_kernels = kernels.operations(key)
+        copy_ops, usable_copies = copies.operations(key)
+        graph_ops, usable_graphs = graphs.operations(key)
+        communicates = report.is_communication[kernel_ops.names]
+        counts = copies.column("counts", key)[usable_copies].astype(np.bool_)
+        peer = copies.column("peer", key)[usable_copies].astype(np.bool_) & ~counts
+        streams = kernels.column("stream", key)[usable_kernels], kernels.column("context", key)[usable_kernels]
+        yield LaneOperations(
+            process=key[0],
+            device=key[1],
+            compute=kernel_ops.select(~communicates),
+            communication=_join(kernel_ops.select(communicates), copy_ops.select(counts)),
+            copies=copy_ops.select(~counts),
+            peer_copies=copy_ops.select(peer),
+            graphs=graph_ops,
+            dropped=sum(int((~usable).sum()) for usable in (usable_kernels, usable_copies, usable_graphs)),
+            is_single_stream=_is_single_stream(streams, communicates),
+        )
+
+
+def _join(one: Operations, other: Operations) -> Operations:
+    """Return the operations of both."""
+    if len(other) == 0:
+        return one
+    return Operations(
+        np.concatenate([one.starts, other.starts]),
+        np.concatenate([one.ends, other.ends]),
+        np.concatenate([one.correlations, other.correlations]),
+        np.concatenate([one.names, other.names]),
+    )
+
+
+def _is_single_stream(streams: tuple[Int64s, Int64s], communicates: Bools) -> bool:
+    """Say whether there are kernels of both kinds and all ran on one (stream, context)."""
+    if not communicates.any() or communicates.all():
+        return False
+    return all(bool((ids == ids[0]).all()) for ids in streams)

@@ -1,0 +1,100 @@
+"""Finds the CUDA API call that launched a GPU operation, always within its own process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from gapfinder.tables import PROCESS_MASK
+
+if TYPE_CHECKING:
+    from gapfinder.analysis.intervals import Int64s
+
+NEVER = np.iinfo(np.int64).max
+"""Stands for the launch time of an operation whose launch call was not captured; later than every range."""
+
+# A table with one entry for each number in use is much faster than a search, while it stays within this many times the
+# calls; correlation ids count the calls of a process, so it nearly always does.
+_DENSE_FACTOR = 8
+
+
+class Launches:
+    """The CUDA API calls of one process, found by correlation id.
+
+    Correlation ids repeat between processes, so there is no way to ask without naming the process first.
+    """
+
+    def __init__(self, *, correlations: Int64s, starts: Int64s, threads: Int64s) -> None:
+        known = correlations >= 0
+        if not known.all():
+            correlations, starts, threads = correlations[known], starts[known], threads[known]
+        self._correlations, self._starts, self._threads = correlations, starts, threads
+        self._first = int(correlations.min()) if len(correlations) else 0
+        span = int(correlations.max()) - self._first + 1 if len(correlations) else 0
+        self._is_dense = span <= _DENSE_FACTOR * len(correlations) + 1024
+        if self._is_dense:
+            self._rows = self._dense_rows(span)
+        else:
+            # Among calls with one number the earliest counts, whatever the order of rows.
+            self._rows = np.lexsort((starts, correlations))
+            self._sorted = correlations[self._rows]
+
+    def _dense_rows(self, span: int) -> Int64s:
+        """Return for each number from the first on the row of its earliest call, -1 for none; shape (span,)."""
+        rows = np.full(span, -1, np.int64)
+        index = self._correlations - self._first
+        rows[index] = np.arange(len(index))
+        has_repeats = (rows[index] != np.arange(len(index))).any()
+        if has_repeats:
+            latest_first = np.lexsort((self._threads, self._starts))[::-1]
+            rows[index[latest_first]] = latest_first
+        return rows
+
+    def rows_of(self, correlations: Int64s) -> Int64s:
+        """Return the row of each operation's launch call, -1 where it was not captured; same shape."""
+        if self._is_dense:
+            index = correlations - self._first
+            inside = (index >= 0) & (index < len(self._rows))
+            if inside.all():
+                return self._rows[index]
+            rows = np.full(len(index), -1, np.int64)
+            rows[inside] = self._rows[index[inside]]
+            return rows
+        at = np.minimum(np.searchsorted(self._sorted, correlations), len(self._sorted) - 1)
+        return np.where(self._sorted[at] == correlations, self._rows[at], -1)
+
+    def starts_of(self, correlations: Int64s) -> Int64s:
+        """Return when each operation's launch call began, in ns; NEVER where it was not captured."""
+        rows = self.rows_of(correlations)
+        if len(self._starts) == 0:
+            return np.full(len(rows), NEVER, np.int64)
+        return np.where(rows >= 0, self._starts[rows], NEVER)
+
+    def threads_of(self, correlations: Int64s) -> Int64s:
+        """Return the globalTid of each operation's launching thread; 0 where the call was not captured."""
+        rows = self.rows_of(correlations)
+        if len(self._threads) == 0:
+            return np.zeros(len(rows), np.int64)
+        return np.where(rows >= 0, self._threads[rows], 0)
+
+
+def launches_by_process(calls: pd.DataFrame) -> dict[int, Launches]:
+    """Split the frame CALLS by process key."""
+    threads = calls["thread"].to_numpy()
+    codes, processes = pd.factorize(threads & PROCESS_MASK)
+    correlations, starts = calls["correlation"].to_numpy(), calls["start"].to_numpy()
+    return {
+        int(process): Launches(correlations=correlations[rows], starts=starts[rows], threads=threads[rows])
+        for process, rows in zip(processes, rows_by_code(codes, len(processes)), strict=True)
+    }
+
+
+def rows_by_code(codes: Int64s, count: int) -> list[Int64s]:
+    """Return for each code from 0 to `count` - 1 the rows that carry it, in order of row."""
+    if count <= 1:
+        return [np.arange(len(codes))] * count
+    narrow = np.uint16 if count <= np.iinfo(np.uint16).max else np.int64
+    order = np.argsort(codes.astype(narrow), kind="stable")  # a radix sort for 16 bits
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=count))[:-1])

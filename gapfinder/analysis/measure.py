@@ -1,0 +1,146 @@
+"""Measures one report: all its lanes, what it covers, and which kernel names took its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.lane import LaneMeasurement
+from gapfinder.analysis.lanes import LaneOperations, split_lanes
+from gapfinder.analysis.notes import report_notes
+from gapfinder.analysis.report import Report, prepare
+from gapfinder.model import Coverage, Lane, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gapfinder.analysis.classify import Decision
+    from gapfinder.load import Profile
+    from gapfinder.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasuredLane:
+    """A lane and what places it among others.
+
+    Attributes:
+        gpu: the machine's number of its GPU; None where the report does not tell.
+        process: process key.
+    """
+
+    lane: Lane
+    process: int
+    gpu: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasuredReport:
+    """What is kept of a report when its operations are gone.
+
+    Attributes:
+        lanes: in order of process and device.
+        spans: first to last operation of every lane, those outside the asked window or steps too.
+        step_numbers: numbers of the steps with GPU work.
+        devices: CUDA device numbers seen, those not asked for too.
+        name_times: summed kernel time by kernel name, in ns.
+        decisions: what each kernel name counted as.
+    """
+
+    profile_path: tuple[str, ...]
+    nsys_version: str | None
+    export_schema_version: str | None
+    lanes: tuple[MeasuredLane, ...]
+    spans: tuple[Window, ...]
+    step_numbers: frozenset[int]
+    devices: frozenset[int]
+    coverage: Coverage
+    name_times: dict[str, int]
+    decisions: dict[str, Decision]
+
+
+@dataclass
+class _Tally:
+    """Grows while the lanes of a report go by."""
+
+    lanes: list[MeasuredLane] = field(default_factory=list)
+    spans: list[Window] = field(default_factory=list)
+    step_numbers: set[int] = field(default_factory=set)
+    devices: set[int] = field(default_factory=set)
+    without_time: int = 0
+
+
+def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
+    """Measure every lane of a report that the settings keep."""
+    report = prepare(profile, settings=settings)
+    gpus = _gpus(report)
+    tally = _Tally()
+    name_times = np.zeros(len(report.kernel_names))
+    for operations, span in _timed_lanes(report, settings=settings, tally=tally):
+        name_times += _name_times(operations, names=len(report.kernel_names))
+        measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
+        tally.step_numbers.update(measurement.step_numbers())
+        if measurement.window is not None:
+            gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
+            rank = report.ranks.get(operations.process)
+            lane = measurement.lane(measurement.window, rank=rank, gpu_name=gpu_name)
+            tally.lanes.append(MeasuredLane(lane=lane, process=operations.process, gpu=gpu))
+    return MeasuredReport(
+        profile_path=profile.path.parts,
+        nsys_version=profile.nsys_version,
+        export_schema_version=profile.export_schema_version,
+        lanes=tuple(tally.lanes),
+        spans=tuple(tally.spans),
+        step_numbers=frozenset(tally.step_numbers),
+        devices=frozenset(tally.devices),
+        coverage=_coverage(report, settings=settings, tally=tally),
+        name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
+        decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
+    )
+
+
+def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterator[tuple[LaneOperations, Window]]:
+    """Yield the lanes that are asked for and have operations that take time, with their span."""
+    for operations in split_lanes(report):
+        tally.devices.add(operations.device)
+        if settings.gpus and operations.device not in settings.gpus:
+            continue
+        span = operations.span()
+        if span is None:
+            tally.without_time += 1
+            continue
+        tally.spans.append(span)
+        yield operations, span
+
+
+def _name_times(operations: LaneOperations, *, names: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return summed kernel time per name; float64 holds whole nanoseconds up to 104 days exactly."""
+    times = np.zeros(names)
+    for kind in (operations.compute, operations.communication.only_kernels()):
+        times += np.bincount(kind.names, weights=(kind.ends - kind.starts).astype(np.float64), minlength=names)
+    return times
+
+
+def _gpus(report: Report) -> dict[tuple[int, int], tuple[int | None, str | None]]:
+    """Return the GPU's number and name by (process, device), as far as the report tells."""
+    devices = report.profile.devices
+    keys = zip(devices["process"].tolist(), devices["device"].tolist(), strict=True)
+    values = zip(devices["gpu"].tolist(), devices["gpu_name"].astype(str), strict=True)
+    return {key: (gpu if gpu >= 0 else None, name or None) for key, (gpu, name) in zip(keys, values, strict=True)}
+
+
+def _coverage(report: Report, *, settings: Settings, tally: _Tally) -> Coverage:
+    profile = report.profile
+    lanes = [one.lane for one in tally.lanes]
+    return Coverage(
+        kernels=not profile.kernels.empty,
+        copies=not profile.copies.empty,
+        graphs=not profile.graphs.empty,
+        nvtx=profile.has_nvtx,
+        runtime=profile.has_calls,
+        osrt=profile.has_os_calls,
+        notes=report_notes(
+            report, settings=settings, lanes=lanes, spans=tally.spans, lanes_without_time=tally.without_time
+        ),
+    )

@@ -1,0 +1,113 @@
+"""What a reader must know beside the numbers, in sentences: what was left out and what could not be measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gapfinder.units import format_count, format_duration, format_share, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gapfinder.analysis.report import Report
+    from gapfinder.model import Lane, Window
+    from gapfinder.settings import Settings
+
+_MANY_DROPPED = 0.001
+_FEW_MISSING_LAUNCHES = 0.01
+
+
+def report_notes(
+    report: Report,
+    *,
+    settings: Settings,
+    lanes: Sequence[Lane],
+    spans: Sequence[Window],
+    lanes_without_time: int,
+) -> tuple[str, ...]:
+    """Return one report's notes, those of the file first."""
+    notes = [*report.profile.notes]
+    if not spans:
+        notes.append("no GPU operation that takes time was captured; was the program run with CUDA tracing (-t cuda)?")
+    if lanes_without_time and spans:
+        notes.append(f"{format_count(lanes_without_time, 'lane')} left out: no operation takes any time")
+    notes += _window_notes(settings, spans)
+    notes += _dropped_notes(lanes)
+    notes += _reasons(lanes)
+    notes += _copy_notes(report, settings)
+    notes += _step_notes(report, lanes)
+    notes += _rank_notes(report, lanes)
+    return tuple(notes)
+
+
+def _window_notes(settings: Settings, spans: Sequence[Window]) -> Iterator[str]:
+    if settings.window is None or not spans:
+        return
+    start, end = settings.window
+    first, last = min(s.start_ns for s in spans), max(s.end_ns for s in spans)
+    if start < first or end > last:
+        yield (
+            f"the window asked for reaches beyond the captured GPU work ({format_time(first)} to {format_time(last)}); "
+            "the time outside counts as idle"
+        )
+
+
+def _dropped_notes(lanes: Sequence[Lane]) -> Iterator[str]:
+    dropped = sum(lane.dropped_ops for lane in lanes)
+    rows = dropped + sum(lane.ops for lane in lanes)
+    if dropped:
+        severity = "; the capture may be damaged" if dropped > _MANY_DROPPED * rows else ""
+        verb = "was" if dropped == 1 else "were"
+        yield f"{format_count(dropped, 'GPU row')} without usable times {verb} left out{severity}"
+
+
+def _reasons(lanes: Sequence[Lane]) -> Iterator[str]:
+    """Yield each reason why something could not be measured once, with the number of lanes it holds for."""
+    idle = [lane.idle_reason for lane in lanes if lane.idle_reason]
+    overlap = [lane.overlap_reason for lane in lanes if lane.overlap_reason and not lane.idle_reason]
+    for what, reasons in (("idle time and overlap ratio", idle), ("overlap ratio", overlap)):
+        for reason in sorted(set(reasons)):
+            measured = any(lane.overlap_ratio is not None and lane.overlap_reason == reason for lane in lanes)
+            label = f"{what} of 0" if measured else f"{what} not measured"
+            yield f"{label} on {_of_lanes(reasons.count(reason), len(lanes))}: {reason}"
+
+
+def _copy_notes(report: Report, settings: Settings) -> Iterator[str]:
+    peer = report.peer_copies & ~report.communication_copies
+    if peer.any():
+        copies = report.profile.copies[peer]
+        time = format_duration(int((copies["end"] - copies["start"]).clip(lower=0).sum()))
+        yield (
+            f"{format_count(int(peer.sum()), 'copy').replace('copys', 'copies')} between GPUs ({time} summed) "
+            f"count as copies, not as communication (--count-copies is {settings.count_copies})"
+        )
+
+
+def _step_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
+    for reason in sorted({lane.steps_reason for lane in lanes if lane.steps_reason}):
+        count = sum(lane.steps_reason == reason for lane in lanes)
+        yield f"steps not measured on {_of_lanes(count, len(lanes))}: {reason}"
+    overlaps = sum(ranges.overlaps for ranges in report.steps.values())
+    if overlaps:
+        yield f"{format_count(overlaps, 'step range')} began before an earlier one had ended: steps overlap on the host"
+
+
+def _rank_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
+    """Name the ranks whose process told its rank, but has no GPU work in the report."""
+    seen = {lane.rank for lane in lanes}
+    silent = sorted(rank for rank in report.ranks.values() if rank not in seen)
+    if silent and lanes:
+        yield f"no GPU work of rank {', '.join(map(str, silent))} in this report (world size {report.world_size})"
+
+
+def share_of_missing_launches(operations: int, missing: int) -> str | None:
+    """Return a note when more operations than a few have no launch call in the report."""
+    if missing <= _FEW_MISSING_LAUNCHES * operations:
+        return None
+    return f"{format_share(missing / operations)} of the GPU operations have no launch call in the report"
+
+
+def _of_lanes(count: int, total: int) -> str:
+    if count == total:
+        return "every lane" if total > 1 else "the only lane"
+    return f"{format_count(count)} of {format_count(total, 'lane')}"

@@ -1,0 +1,130 @@
+"""What is found out once for a whole report before its lanes are measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.classify import Classifier, Decision
+from gapfinder.analysis.copies import collective_copies, peer_copies
+from gapfinder.analysis.launches import Launches, launches_by_process
+from gapfinder.analysis.step_ranges import StepRanges, find_step_ranges
+from gapfinder.settings import CountCopies
+from gapfinder.tables import PROCESS_MASK
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from gapfinder.load import Profile
+    from gapfinder.settings import Settings
+
+    Bools = NDArray[np.bool_]
+
+# Written by the training-side hook, one mark per process.
+RANK_DOMAIN = "gapfinder"
+_RANK_MARK = re.compile(r"rank=(?P<rank>\d{1,9})\b.*?\bworld_size=(?P<world>\d{1,9})\b")
+_GRAPH_LAUNCH = re.compile(r"cu(?:da)?GraphLaunch", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """One profile with everything that all its lanes need.
+
+    Attributes:
+        kernel_names: text of each kernel name, by code.
+        decisions: what each kernel name counts as, by code.
+        is_communication: shape (kernel names,).
+        communication_copies, peer_copies: shape (copies,).
+        launches: CUDA API calls by process key.
+        steps: step ranges by process key.
+        ranks: rank by process key, where marks tell it.
+        world_size: number of ranks in the job, where marks tell it.
+        untraced_graphs: processes whose CUDA graph launches left no GPU operation in the report.
+    """
+
+    profile: Profile
+    kernel_names: list[str]
+    decisions: list[Decision]
+    is_communication: Bools
+    communication_copies: Bools
+    peer_copies: Bools
+    launches: dict[int, Launches]
+    steps: dict[int, StepRanges]
+    ranks: dict[int, int]
+    world_size: int | None
+    untraced_graphs: frozenset[int]
+
+
+def prepare(profile: Profile, *, settings: Settings) -> Report:
+    """Find out what all lanes of a report need: kinds of kernels and copies, launch calls, steps, ranks."""
+    classifier = Classifier(
+        communication_patterns=settings.communication_patterns, compute_patterns=settings.compute_patterns
+    )
+    names = profile.kernels["name"].cat.categories.tolist()
+    decisions = [classifier.decide(name) for name in names]
+    calls = profile.read_calls()
+    launches = launches_by_process(calls)
+    peer = peer_copies(profile.copies)
+    ranks, world_size = _ranks(profile.marks)
+    return Report(
+        profile=profile,
+        kernel_names=names,
+        decisions=decisions,
+        is_communication=np.array([decision.is_communication for decision in decisions], np.bool_),
+        communication_copies=_communication_copies(profile, settings=settings, launches=launches, peer=peer),
+        peer_copies=peer,
+        launches=launches,
+        steps=find_step_ranges(profile.ranges, pattern=settings.step_pattern),
+        ranks=ranks,
+        world_size=world_size,
+        untraced_graphs=_untraced_graphs(profile, calls),
+    )
+
+
+def _communication_copies(profile: Profile, *, settings: Settings, launches: dict[int, Launches], peer: Bools) -> Bools:
+    if settings.count_copies is CountCopies.NONE:
+        return np.zeros(len(profile.copies), np.bool_)
+    collective = collective_copies(profile.copies, ranges=profile.ranges, launches=launches)
+    return collective | peer if settings.count_copies is CountCopies.PEER else collective
+
+
+def _ranks(marks: pd.DataFrame) -> tuple[dict[int, int], int | None]:
+    """Return rank by process key and the world size, from the hook's marks."""
+    ranks: dict[int, int] = {}
+    world_sizes: set[int] = set()
+    ours = marks[marks["domain"] == RANK_DOMAIN].sort_values("start", kind="stable")
+    for thread, text in zip(ours["thread"].tolist(), ours["name"].astype(str), strict=True):
+        match = _RANK_MARK.search(text)
+        if match is not None:
+            ranks.setdefault(thread & PROCESS_MASK, int(match["rank"]))
+            world_sizes.add(int(match["world"]))
+    return ranks, max(world_sizes, default=None)
+
+
+def _untraced_graphs(profile: Profile, calls: pd.DataFrame) -> frozenset[int]:
+    """Return the processes that launched CUDA graphs of which no operation was recorded."""
+    names = calls["name"].cat.categories
+    graph_codes = [code for code, name in enumerate(names) if _GRAPH_LAUNCH.match(name)]
+    is_launch = (
+        np.isin(calls["name"].cat.codes.to_numpy(), graph_codes) if graph_codes else np.zeros(len(calls), np.bool_)
+    )
+    if not is_launch.any():
+        return frozenset()
+    launches = calls[is_launch]
+    launch_processes = launches["thread"].to_numpy() & PROCESS_MASK
+    launch_numbers = launches["correlation"].to_numpy()
+    untraced = set()
+    for process in np.unique(launch_processes).tolist():
+        numbers = launch_numbers[launch_processes == process]
+        frames = (profile.kernels, profile.copies, profile.graphs)
+        recorded = any(
+            np.isin(numbers, frame["correlation"].to_numpy()[frame["process"].to_numpy() == process]).any()
+            for frame in frames
+        )
+        if not recorded:
+            untraced.add(process)
+    return frozenset(untraced)

@@ -1,0 +1,153 @@
+"""Finds the NVTX ranges that are training steps, per process."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.classify import compile_pattern
+from gapfinder.analysis.intervals import union
+from gapfinder.tables import PROCESS_MASK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.intervals import Int64s
+
+DEFAULT_STEP_PATTERN = (
+    r"(?P<stem>step|iteration|iter|train(?:ing)?[_ ]step|ProfilerStep)(?:[\s_:=#.-]*(?P<number>\d+))?"
+)
+
+# A library's ranges are never steps, whatever their text.
+_LIBRARY_DOMAINS = frozenset(
+    {
+        "cccl",
+        "cub",
+        "cublas",
+        "cublaslt",
+        "cuda",
+        "cudf",
+        "cudnn",
+        "cufft",
+        "curand",
+        "cusolver",
+        "cusparse",
+        "dali",
+        "libcudf",
+        "libkvikio",
+        "mpi",
+        "nccl",
+        "nvjpeg",
+        "nvshmem",
+        "openacc",
+        "openmp",
+        "rmm",
+        "tensorrt",
+        "thrust",
+        "ucx",
+    }
+)
+_OPEN_END = np.iinfo(np.int64).max
+_MAX_NUMBER = 2**63
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepRanges:
+    """One process's step ranges on the host, in order of start.
+
+    Attributes:
+        names: the ranges' texts.
+        numbers: number of each step: the one in its text, else its position from 0.
+        starts: shape (n,), ns.
+        ends: shape (n,), ns; the largest int64 for a range that was open when the capture ended.
+        overlaps: how many ranges begin before an earlier one has ended.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+    starts: Int64s
+    ends: Int64s
+    overlaps: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Which ranges had not ended when the capture did; shape (n,)."""
+        return self.ends == np.int64(_OPEN_END)
+
+
+def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dict[int, StepRanges]:
+    """Return the step ranges of each process that has any, by process key.
+
+    A range is a step when its whole text matches. Where ranges of several kinds match ("step 3" inside "iteration 3"),
+    the kind that covers most of the time is taken: one kind for the whole report.
+
+    Args:
+        ranges: frame RANGES.
+        pattern: regular expression for the whole text; None for DEFAULT_STEP_PATTERN.
+    """
+    compiled = compile_pattern(pattern or DEFAULT_STEP_PATTERN)
+    texts = ranges["name"].cat.categories.tolist()
+    matches = [compiled.fullmatch(text) for text in texts]
+    libraries = ranges["domain"].cat.categories.str.lower().isin(_LIBRARY_DOMAINS)
+    is_step = _by_code(ranges["name"], [match is not None for match in matches])
+    is_step &= ~_by_code(ranges["domain"], libraries.tolist())
+    found = ranges[is_step]
+    if found.empty:
+        return {}
+    stems = [_group(match, "stem").lower() for match in matches]
+    domains, codes = found["domain"].astype(str), found["name"].cat.codes
+    found = found.assign(
+        process=found["thread"] & PROCESS_MASK,
+        kind=[f"{domain}\0{stems[code]}" for domain, code in zip(domains, codes, strict=True)],
+    )
+    found = found[found["kind"] == _main_kind(found)]
+    found = found.assign(end=found["end"].mask(found["is_open"], _OPEN_END), text=found["name"].astype(str))
+    found = found.sort_values(["process", "start", "end", "text"], kind="stable")
+    numbers = {text: _number(match) for text, match in zip(texts, matches, strict=True) if match is not None}
+    processes = found["process"].to_numpy()
+    return {process: _step_ranges(found[processes == process], numbers) for process in np.unique(processes).tolist()}
+
+
+def _main_kind(found: pd.DataFrame) -> str:
+    """Return the kind whose ranges cover most time, summed over processes; ties go to the first by name."""
+    covered: dict[str, int] = {}
+    for kind, process in sorted(set(zip(found["kind"], found["process"], strict=True))):
+        group = found[(found["kind"] == kind) & (found["process"] == process)]
+        length = union(group["start"].to_numpy(), group["end"].to_numpy()).total
+        covered[kind] = covered.get(kind, 0) + length
+    return max(covered, key=lambda kind: covered[kind])
+
+
+def _step_ranges(group: pd.DataFrame, numbers: dict[str, int | None]) -> StepRanges:
+    names = tuple(group["text"])
+    starts, ends = group["start"].to_numpy(), group["end"].to_numpy()
+    told = [numbers[name] for name in names]
+    unique = len({number for number in told if number is not None}) == len(told)
+    positions = [number if unique and number is not None else place for place, number in enumerate(told)]
+    overlaps = int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum())
+    return StepRanges(names, tuple(positions), starts, ends, overlaps)
+
+
+def _by_code(column: pd.Series, values: list[bool]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return each row's value, given one for each category."""
+    return np.array([*values, False], np.bool_)[column.cat.codes.to_numpy()]
+
+
+def _group(match: re.Match[str] | None, name: str) -> str:
+    if match is None or name not in match.re.groupindex:
+        return ""
+    return match[name] or ""
+
+
+def _number(match: re.Match[str]) -> int | None:
+    """Return the step's number: the pattern's group `number`, else the last digits of the text."""
+    digits = _group(match, "number") if "number" in match.re.groupindex else (re.findall(r"\d+", match[0]) or [""])[-1]
+    return int(digits) if digits and int(digits) < _MAX_NUMBER else None

@@ -1,0 +1,30 @@
+"""Every error gapfinder raises on purpose; the exit code is part of the class.
+
+A message is one line: what is wrong, what was seen, what to do. Only `gapfinder.cli` catches these.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class GapfinderError(Exception):
+    """Base of every error a user can cause or meet; never raised itself."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class InputError(GapfinderError):
+    """A file, option or pattern that cannot be used as it is (exit code 2)."""
+
+
+class InconclusiveError(GapfinderError):
+    """The input is sound, but it cannot answer the question (exit code 3)."""
+
+    exit_code = 3
+
+
+class NsysError(GapfinderError):
+    """nsys is missing or failed (exit code 4)."""
+
+    exit_code = 4

@@ -1,0 +1,44 @@
+"""One report in memory: its frames, and what it says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """A loaded report. Each frame is declared in `gapfinder.tables` and may be empty.
+
+    Attributes:
+        path: the file the user named (report, export or compressed export).
+        nsys_version: version of the nsys that exported it, such as "2026.2.1.210"; None where it is not told.
+        export_schema_version: such as "3.25.0"; None where it is not told.
+        capture_end_ns: end of the capture on the report's clock (ANALYSIS_DETAILS.duration); None where not told.
+        start_utc_ns: wall clock of the report's time 0, in ns since 1970; None where it is not told.
+        has_nvtx: NVTX events were captured (the table exists and is not empty).
+        has_calls: CUDA API calls were captured.
+        has_os_calls: blocking OS calls were captured.
+        read_calls: reads the CUDA API calls (frame CALLS); they are as many as the kernels, so only when asked.
+        notes: what a reader of the results must know about this file, each one sentence.
+    """
+
+    path: Path
+    nsys_version: str | None
+    export_schema_version: str | None
+    capture_end_ns: int | None
+    start_utc_ns: int | None
+    has_nvtx: bool
+    has_calls: bool
+    has_os_calls: bool
+    kernels: pd.DataFrame
+    copies: pd.DataFrame
+    graphs: pd.DataFrame
+    ranges: pd.DataFrame
+    marks: pd.DataFrame
+    devices: pd.DataFrame
+    read_calls: Callable[[], pd.DataFrame]
+    notes: tuple[str, ...] = ()

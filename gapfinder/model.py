@@ -1,0 +1,255 @@
+"""The results: frozen values with their unit in the name, made by analysis and read by everything after it.
+
+All times are int64 nanoseconds on the report's own clock; intervals are half-open. The words are those of docs/meaning.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA_VERSION = 1
+
+
+class Cause(StrEnum):
+    """Why a hole is there; the closed list every hole is charged to."""
+
+    EXPOSED_COMMUNICATION = "exposed_communication"
+    COPY = "copy"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Window:
+    """A half-open stretch of time [start_ns, end_ns)."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        """Length in ns."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """Where a window's time went; the six parts add up to the window exactly.
+
+    Attributes:
+        window_ns: length of the window.
+        compute_only_ns: kernels run, no communication.
+        hidden_ns: communication and compute run at once.
+        exposed_ns: communication runs, no compute.
+        copy_only_ns: only copies or memsets run.
+        graph_only_ns: a CUDA graph traced whole runs and no kernel.
+        idle_ns: nothing runs.
+    """
+
+    window_ns: int
+    compute_only_ns: int
+    hidden_ns: int
+    exposed_ns: int
+    copy_only_ns: int
+    graph_only_ns: int
+    idle_ns: int
+
+    @property
+    def compute_ns(self) -> int:
+        """Time with at least one compute kernel."""
+        return self.compute_only_ns + self.hidden_ns
+
+    @property
+    def communication_ns(self) -> int:
+        """Time with at least one communication operation."""
+        return self.hidden_ns + self.exposed_ns
+
+    @property
+    def busy_ns(self) -> int:
+        """Time with at least one GPU operation of any kind."""
+        return self.window_ns - self.idle_ns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gaps:
+    """The idle intervals of a lane that are at least `min_gap_ns` long."""
+
+    min_gap_ns: int
+    count: int
+    total_ns: int
+    longest_ns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hole:
+    """A blank between compute: no compute and no graph for at least `min_gap_ns`. Its three parts add up exactly.
+
+    Attributes:
+        before: name of the operation that ended where the hole starts; None at the window's edge.
+        after: name of the operation that started where the hole ends; None at the window's edge.
+    """
+
+    start_ns: int
+    end_ns: int
+    idle_ns: int
+    exposed_ns: int
+    copy_only_ns: int
+    cause: Cause
+    before: str | None
+    after: str | None
+
+    @property
+    def duration_ns(self) -> int:
+        """Length in ns."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Holes:
+    """All holes of a lane, with the longest ones in full (longest first)."""
+
+    min_gap_ns: int
+    count: int
+    total_ns: int
+    top: tuple[Hole, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One training step as one lane ran it."""
+
+    name: str
+    number: int
+    window: Window
+    budget: Budget
+    overlap_ratio: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steps:
+    """The complete steps of a lane after warm-up, and how many were left out (warm-up, open, cut, without GPU work)."""
+
+    items: tuple[Step, ...]
+    dropped: int
+    mean_ns: int
+    p50_ns: int
+    p99_ns: int
+
+    @property
+    def count(self) -> int:
+        """Number of steps the statistics stand on."""
+        return len(self.items)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lane:
+    """One GPU as one process used it.
+
+    Attributes:
+        file: name of the report.
+        pid: operating system's process id.
+        device: CUDA device number as that process counts.
+        rank: number in the job where the report or the user tells it; None otherwise.
+        gpu_name: product name; None where the report does not tell.
+        shares_gpu_with: indices (into Analysis.lanes) of lanes on the same physical GPU.
+        kernels: usable kernel rows, those of zero length included.
+        ops: usable rows of all kinds.
+        dropped_ops: rows that cannot be used (0/0, or an end before the start).
+        idle_reason: why idle time could not be measured; None when it could.
+        overlap_ratio: hidden / communication; None with `overlap_reason` when it could not be measured.
+        overlap_reason: why there is no ratio, or why 0 is structural.
+        peer_copy_ns: union of peer-to-peer copies that were not counted as communication.
+        causes: hole time by cause; adds up to holes.total_ns.
+        steps: None when no steps were found.
+        steps_reason: why there are no steps; None when there are.
+    """
+
+    file: str
+    pid: int
+    device: int
+    rank: int | None
+    gpu_name: str | None
+    shares_gpu_with: tuple[int, ...]
+    window: Window
+    kernels: int
+    ops: int
+    dropped_ops: int
+    budget: Budget
+    idle_reason: str | None
+    overlap_ratio: float | None
+    overlap_reason: str | None
+    peer_copy_ns: int
+    gaps: Gaps
+    holes: Holes
+    causes: dict[Cause, int]
+    steps: Steps | None
+    steps_reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Total:
+    """Sums over all lanes.
+
+    Attributes:
+        budget: sums of the lanes' budgets, part by part.
+        overlap_ratio: sum of hidden / sum of communication; None when any lane with communication could not be measured.
+        overlap_reason: why there is no ratio; None when there is one.
+        worst_lane: index (into Analysis.lanes) of the lowest overlap ratio; None when no lane has one.
+    """
+
+    lanes: int
+    budget: Budget
+    idle_reason: str | None
+    overlap_ratio: float | None
+    overlap_reason: str | None
+    worst_lane: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecidedName:
+    """A kernel name above 1 % of kernel time whose kind a reader should check.
+
+    Attributes:
+        name: demangled name.
+        pattern: the pattern that decided; None where the name only looks like communication and counts as compute.
+        is_communication: what it was counted as.
+        share: of all kernel time, as a ratio.
+    """
+
+    name: str
+    pattern: str | None
+    is_communication: bool
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """Where the numbers come from; versions are None where the files do not tell or differ."""
+
+    files: tuple[str, ...]
+    nsys_version: str | None
+    export_schema_version: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Coverage:
+    """What the capture holds, and in sentences what it cannot answer."""
+
+    kernels: bool
+    copies: bool
+    graphs: bool
+    nvtx: bool
+    runtime: bool
+    osrt: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Analysis:
+    """Everything measured in one call of `analyze`; without lanes when no GPU operation was captured."""
+
+    source: Source
+    lanes: tuple[Lane, ...]
+    total: Total | None
+    coverage: Coverage
+    decided_names: tuple[DecidedName, ...] = field(default=())

@@ -1,0 +1,142 @@
+"""The declared columns of every frame that crosses a stage; `docs/columns.md` is made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROCESS_MASK = 0xFFFFFFFFFF000000 - 2**64
+"""The upper 40 bits of a globalTid or globalPid (hardware, VM, process), as int64: what tells two processes apart.
+
+Source: the layout 8 bit hardware, 8 bit VM, 24 bit process, 24 bit thread that nsys's own report scripts decode.
+"""
+
+MEMSET = -1
+"""The `kind` of a COPIES row that came from the memset table; other kinds are CUPTI's CUpti_ActivityMemcpyKind."""
+
+Dtype = Literal["int64", "bool", "category"]
+
+
+def process_id(process: int) -> int:
+    """Return the operating system's process id held in a process key."""
+    return (process >> 24) & 0xFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, its dtype and what it means, with the unit."""
+
+    name: str
+    dtype: Dtype
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A frame's declaration: every stage hands over exactly these columns, in this order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def frame(self, data: Mapping[str, Any]) -> pd.DataFrame:
+        """Return `data` (column name to equally long one-dimensional values) as a frame of this table."""
+        import pandas as pd
+
+        names = [column.name for column in self.columns]
+        if set(data) != set(names):
+            raise ValueError(f"{self.name} has the columns {names}, got {sorted(data)}")
+        series = {c.name: pd.Series(data[c.name], dtype=c.dtype, copy=False) for c in self.columns}
+        return pd.DataFrame(series, copy=False)
+
+    def empty(self) -> pd.DataFrame:
+        """Return the frame without rows."""
+        return self.frame({column.name: [] for column in self.columns})
+
+
+_START = Column("start", "int64", "first nanosecond, on the report's own clock")
+_END = Column("end", "int64", "the nanosecond after the last one")
+_PLACE = (
+    Column("process", "int64", "process key: globalPid with the thread bits cleared; 0 where the report has none"),
+    Column("device", "int64", "CUDA device number as that process counts"),
+    Column("context", "int64", "CUDA context"),
+    Column("stream", "int64", "CUDA stream; unique only within process, device and context"),
+    Column("correlation", "int64", "number of the launch call; unique only within the process; -1 where unknown"),
+)
+_THREAD = Column("thread", "int64", "globalTid of the calling thread; `thread & PROCESS_MASK` is its process key")
+
+KERNELS = Table(
+    "kernels",
+    "One row per kernel (CUPTI_ACTIVITY_KIND_KERNEL), as exported: unusable rows are still in it.",
+    (_START, _END, *_PLACE, Column("name", "category", "demangled name, else the short name")),
+)
+COPIES = Table(
+    "copies",
+    "One row per memcpy or memset (CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET).",
+    (
+        _START,
+        _END,
+        *_PLACE,
+        Column("kind", "int64", "CUPTI memcpy kind (1 host to device, 2 device to host, 8 device, 10 peer); -1 memset"),
+        Column("bytes", "int64", "bytes moved or set"),
+        Column("source_device", "int64", "device read from; -1 where unknown"),
+        Column("target_device", "int64", "device written to; -1 where unknown"),
+        Column("source_memory", "int64", "CUPTI memory kind read from (1 pageable, 2 pinned, 3 device); -1 unknown"),
+        Column("target_memory", "int64", "CUPTI memory kind written to; -1 where unknown"),
+    ),
+)
+GRAPHS = Table(
+    "graphs",
+    "One row per CUDA graph launch traced whole (CUPTI_ACTIVITY_KIND_GRAPH_TRACE): what ran inside is unknown.",
+    (_START, _END, *_PLACE, Column("graph", "int64", "graph number; -1 where unknown")),
+)
+CALLS = Table(
+    "calls",
+    "One row per CUDA API call (CUPTI_ACTIVITY_KIND_RUNTIME): host time, never GPU time.",
+    (
+        _START,
+        _END,
+        _THREAD,
+        Column("correlation", "int64", "number shared with the GPU work it launched, within the process"),
+        Column("name", "category", "function, such as cudaLaunchKernel_v7000"),
+    ),
+)
+RANGES = Table(
+    "ranges",
+    "One row per NVTX range (event types 59, 60, 70 and 71): host time.",
+    (
+        _START,
+        Column("end", "int64", "the nanosecond after the last one; the start where the range never ended"),
+        Column("is_open", "bool", "the range had not ended when the capture did"),
+        Column("is_process_wide", "bool", "a start/end range: it may end on another thread and overlap others"),
+        _THREAD,
+        Column("domain", "category", "NVTX domain's name; empty for the default domain"),
+        Column("name", "category", "the range's text"),
+    ),
+)
+MARKS = Table(
+    "marks",
+    "One row per NVTX mark (event type 34).",
+    (
+        _START,
+        _THREAD,
+        Column("domain", "category", "NVTX domain's name; empty for the default domain"),
+        Column("name", "category", "the mark's text"),
+    ),
+)
+DEVICES = Table(
+    "devices",
+    "One row per GPU that a process may use (TARGET_INFO_CUDA_DEVICE, TARGET_INFO_GPU), where the report tells.",
+    (
+        Column("process", "int64", "process key"),
+        Column("device", "int64", "CUDA device number as that process counts"),
+        Column("gpu", "int64", "the machine's own number of that GPU; -1 where unknown"),
+        Column("gpu_name", "category", "product name; empty where unknown"),
+    ),
+)
+
+TABLES = (KERNELS, COPIES, GRAPHS, CALLS, RANGES, MARKS, DEVICES)
