@@ -163,9 +163,9 @@ class LaneMeasurement:
     def _name_at(self, time: int, *, at_end: bool) -> str | None:
         """Return the name of the compute kernel or graph that ends (or starts) at `time`; of several the first."""
         compute, graphs = self.operations.compute, self.operations.graphs
-        names = compute.names[(compute.ends if at_end else compute.starts) == time]
-        if len(names):
-            return min(self._report.kernel_names[code] for code in names.tolist())
+        codes: list[int] = compute.names[(compute.ends if at_end else compute.starts) == time].tolist()
+        if codes:
+            return min(self._report.kernel_names[code] for code in codes)
         return _GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None
 
 

@@ -17,7 +17,7 @@ NEVER = np.iinfo(np.int64).max
 
 # A table with one entry for each number in use is much faster than a search, while it stays within this many times the
 # calls; correlation ids count the calls of a process, so it nearly always does.
-_DENSE_FACTOR = 8
+_DENSE_FACTOR = 4
 
 
 class Launches:

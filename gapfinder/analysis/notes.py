@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.units import format_count, format_duration, format_share, format_time
+from gapfinder.units import format_count, format_duration, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gapfinder.settings import Settings
 
 _MANY_DROPPED = 0.001
-_FEW_MISSING_LAUNCHES = 0.01
 
 
 def report_notes(
@@ -34,7 +33,7 @@ def report_notes(
     notes += _window_notes(settings, spans)
     notes += _dropped_notes(lanes)
     notes += _reasons(lanes)
-    notes += _copy_notes(report, settings)
+    notes += _copy_notes(report)
     notes += _step_notes(report, lanes)
     notes += _rank_notes(report, lanes)
     return tuple(notes)
@@ -72,14 +71,14 @@ def _reasons(lanes: Sequence[Lane]) -> Iterator[str]:
             yield f"{label} on {_of_lanes(reasons.count(reason), len(lanes))}: {reason}"
 
 
-def _copy_notes(report: Report, settings: Settings) -> Iterator[str]:
+def _copy_notes(report: Report) -> Iterator[str]:
     peer = report.peer_copies & ~report.communication_copies
     if peer.any():
         copies = report.profile.copies[peer]
         time = format_duration(int((copies["end"] - copies["start"]).clip(lower=0).sum()))
         yield (
-            f"{format_count(int(peer.sum()), 'copy').replace('copys', 'copies')} between GPUs ({time} summed) "
-            f"count as copies, not as communication (--count-copies is {settings.count_copies})"
+            f"peer-to-peer copies ({format_count(int(peer.sum()))} of them, {time} summed) count as copies, "
+            f"not as communication; --count-copies peer counts them"
         )
 
 
@@ -98,13 +97,6 @@ def _rank_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
     silent = sorted(rank for rank in report.ranks.values() if rank not in seen)
     if silent and lanes:
         yield f"no GPU work of rank {', '.join(map(str, silent))} in this report (world size {report.world_size})"
-
-
-def share_of_missing_launches(operations: int, missing: int) -> str | None:
-    """Return a note when more operations than a few have no launch call in the report."""
-    if missing <= _FEW_MISSING_LAUNCHES * operations:
-        return None
-    return f"{format_share(missing / operations)} of the GPU operations have no launch call in the report"
 
 
 def _of_lanes(count: int, total: int) -> str:

@@ -80,7 +80,8 @@ class StepRanges:
     @property
     def is_open(self) -> NDArray[np.bool_]:
         """Which ranges had not ended when the capture did; shape (n,)."""
-        return self.ends == np.int64(_OPEN_END)
+        is_open: NDArray[np.bool_] = self.ends == _OPEN_END
+        return is_open
 
 
 def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dict[int, StepRanges]:

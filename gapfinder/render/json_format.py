@@ -1,0 +1,168 @@
+"""The report for other programs: JSON whose names are a contract."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from gapfinder.model import SCHEMA_VERSION
+from gapfinder.units import format_share
+
+if TYPE_CHECKING:
+    from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
+
+    Object = dict[str, object]
+
+# Names from a report may hold what no encoder takes (unpaired surrogates) or what drives a terminal (C1, directions).
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def render_json(analysis: Analysis) -> str:
+    """Return the report as JSON: times in ns, null where something could not be measured, the same bytes every time."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "source": _source(analysis.source),
+        "lanes": [_lane(lane) for lane in analysis.lanes],
+        "total": _total(analysis.total),
+        "collectives": [],
+        "stragglers": [],
+        "findings": [],
+        "coverage": _coverage(analysis),
+    }
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def _source(source: Source) -> Object:
+    return {
+        "files": list(source.files),
+        "nsys_version": source.nsys_version,
+        "export_schema_version": source.export_schema_version,
+    }
+
+
+def _lane(lane: Lane) -> Object:
+    budget = lane.budget
+    is_idle_known = lane.idle_reason is None
+    return {
+        "file": lane.file,
+        "pid": lane.pid,
+        "device": lane.device,
+        "rank": lane.rank,
+        "gpu_name": lane.gpu_name,
+        "shares_gpu_with": list(lane.shares_gpu_with),
+        "window": {
+            "start_ns": lane.window.start_ns,
+            "end_ns": lane.window.end_ns,
+            "duration_ns": lane.window.duration_ns,
+        },
+        "kernels": lane.kernels,
+        "ops": lane.ops,
+        "dropped_ops": lane.dropped_ops,
+        "busy_ns": budget.busy_ns,
+        "idle_ns": budget.idle_ns if is_idle_known else None,
+        "compute_ns": budget.compute_ns,
+        "communication_ns": budget.communication_ns,
+        "hidden_ns": budget.hidden_ns,
+        "exposed_ns": budget.exposed_ns,
+        "compute_only_ns": budget.compute_only_ns,
+        "copy_only_ns": budget.copy_only_ns,
+        "graph_only_ns": budget.graph_only_ns,
+        "overlap_ratio": lane.overlap_ratio,
+        "overlap_reason": lane.overlap_reason,
+        "gaps": _gaps(lane.gaps, is_idle_known=is_idle_known),
+        "holes": _holes(lane.holes, is_idle_known=is_idle_known),
+        "causes": _causes(lane) if is_idle_known else {},
+        "steps": None if lane.steps is None else _steps(lane.steps, is_idle_known=is_idle_known),
+    }
+
+
+def _gaps(gaps: Gaps, *, is_idle_known: bool) -> Object:
+    numbers = {"count": gaps.count, "total_ns": gaps.total_ns, "longest_ns": gaps.longest_ns}
+    return {"min_gap_ns": gaps.min_gap_ns, **(numbers if is_idle_known else dict.fromkeys(numbers))}
+
+
+def _holes(holes: Holes, *, is_idle_known: bool) -> Object:
+    return {
+        "min_gap_ns": holes.min_gap_ns,
+        "count": holes.count if is_idle_known else None,
+        "total_ns": holes.total_ns if is_idle_known else None,
+        "top": [_hole(hole) for hole in holes.top] if is_idle_known else [],
+    }
+
+
+def _causes(lane: Lane) -> Object:
+    """Return hole time by cause, most first."""
+    return {cause.value: ns for cause, ns in sorted(lane.causes.items(), key=lambda item: (-item[1], item[0].value))}
+
+
+def _hole(hole: Hole) -> Object:
+    return {
+        "start_ns": hole.start_ns,
+        "end_ns": hole.end_ns,
+        "idle_ns": hole.idle_ns,
+        "exposed_ns": hole.exposed_ns,
+        "copy_only_ns": hole.copy_only_ns,
+        "cause": hole.cause.value,
+        "evidence": {"before": hole.before, "after": hole.after},
+    }
+
+
+def _steps(steps: Steps, *, is_idle_known: bool) -> Object:
+    return {
+        "count": steps.count,
+        "dropped": steps.dropped,
+        "mean_ns": steps.mean_ns,
+        "p50_ns": steps.p50_ns,
+        "p99_ns": steps.p99_ns,
+        "items": [_step(step, is_idle_known=is_idle_known) for step in steps.items],
+    }
+
+
+def _step(step: Step, *, is_idle_known: bool) -> Object:
+    return {
+        "name": step.name,
+        "start_ns": step.window.start_ns,
+        "end_ns": step.window.end_ns,
+        "overlap_ratio": step.overlap_ratio,
+        "idle_ns": step.budget.idle_ns if is_idle_known else None,
+        "exposed_ns": step.budget.exposed_ns,
+    }
+
+
+def _total(total: Total | None) -> Object:
+    if total is None:
+        sums = dict.fromkeys(("lanes", "communication_ns", "hidden_ns", "exposed_ns", "idle_ns", "window_ns"), 0)
+        return {**sums, "overlap_ratio": None, "worst_lane": None}
+    budget = total.budget
+    return {
+        "lanes": total.lanes,
+        "communication_ns": budget.communication_ns,
+        "hidden_ns": budget.hidden_ns,
+        "exposed_ns": budget.exposed_ns,
+        "idle_ns": budget.idle_ns if total.idle_reason is None else None,
+        "window_ns": budget.window_ns,
+        "overlap_ratio": total.overlap_ratio,
+        "worst_lane": total.worst_lane,
+    }
+
+
+def _coverage(analysis: Analysis) -> Object:
+    """Return what the capture holds; the names that a pattern decided are among the notes."""
+    coverage = analysis.coverage
+    return {
+        "kernels": coverage.kernels,
+        "copies": coverage.copies,
+        "graphs": coverage.graphs,
+        "nvtx": coverage.nvtx,
+        "runtime": coverage.runtime,
+        "osrt": coverage.osrt,
+        "notes": [*coverage.notes, *map(_decided, analysis.decided_names)],
+    }
+
+
+def _decided(name: DecidedName) -> str:
+    counted = "communication" if name.is_communication else "compute"
+    why = "its name looks like communication" if name.pattern is None else f"pattern {name.pattern}"
+    return f"counted as {counted} ({why}), {format_share(name.share)} of kernel time: {name.name}"

@@ -1,0 +1,69 @@
+"""The report for a pull request or a job's summary page: GitHub-flavoured Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gapfinder.render.hole_tables import hole_table, name_table
+from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
+from gapfinder.render.table import Kind
+from gapfinder.render.verdict import notes, verdict
+from gapfinder.render.words import ELLIPSIS, short_name, source_words, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gapfinder.model import Analysis
+    from gapfinder.render.table import Column, Table
+
+_LANES, _STEPS, _HOLES, _NAMES = 16, 5, 5, 10
+_LONGEST_NAME = 60
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
+
+
+def render_markdown(analysis: Analysis) -> str:
+    """Return the report as Markdown in which no name from the profile can be markup."""
+    return "\n\n".join(_blocks(analysis)) + "\n"
+
+
+def _blocks(analysis: Analysis) -> Iterator[str]:
+    yield "## gapfinder"
+    yield _escape(verdict(analysis))
+    if analysis.lanes:
+        tables = (
+            lane_table(analysis, limit=_LANES),
+            step_table(analysis, limit=_LANES),
+            longest_steps(analysis, limit=_STEPS),
+            hole_table(analysis, limit=_HOLES),
+            name_table(analysis, limit=_NAMES),
+        )
+        for table in filter(None, tables):
+            yield f"### {_escape(table.title)}"
+            if table.rows:
+                yield _table(table)
+            yield _escape(table.caption)
+    remarks = notes(analysis)
+    if remarks:
+        yield "### Not measured, and worth knowing"
+        yield "\n".join(f"- {_escape(remark)}" for remark in remarks)
+    yield f"Source: {_escape(source_words(analysis))}"
+
+
+def _table(table: Table) -> str:
+    header = [_escape(column.header) for column in table.columns]
+    rule = ["---:" if column.kind is Kind.NUMBER else ":---" for column in table.columns]
+    rows = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def _cell(text: str, column: Column) -> str:
+    """Return a cell's text; an operation's name without its signature, and not without end."""
+    if column.kind is Kind.NAME:
+        text = short_name(text)
+        text = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + ELLIPSIS
+    return _escape(text)
+
+
+def _escape(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", visible(text))

@@ -1,0 +1,165 @@
+"""The report as one self-contained HTML page: no script, no network, light and dark."""
+
+from __future__ import annotations
+
+import html
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from gapfinder.render.hole_tables import hole_table, name_table
+from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
+from gapfinder.render.parts import is_known, parts
+from gapfinder.render.table import Kind, left_out
+from gapfinder.render.verdict import notes, verdict
+from gapfinder.render.words import UNKNOWN, lane_name, short_name, source_words, unbroken, visible, worst_lane
+from gapfinder.units import format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gapfinder.model import Analysis, Budget, Lane
+    from gapfinder.render.table import Column, Table
+
+_LANES, _STEP_LANES, _STEPS, _HOLES, _NAMES = 64, 16, 50, 50, 50
+_LABELLED_FROM = 0.12
+
+
+def render_html(analysis: Analysis) -> str:
+    """Return the report as an HTML page in which no name from the profile can be markup."""
+    body = "\n".join(_body(analysis))
+    style = resources.files("gapfinder.render").joinpath("page.css").read_text(encoding="utf-8")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>gapfinder: {_escape(source_words(analysis))}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def _body(analysis: Analysis) -> Iterator[str]:
+    yield f"<header><h1>gapfinder</h1><p>{_escape(source_words(analysis))}</p></header>\n<main>"
+    yield f'<p class="verdict">{unbroken(_escape(verdict(analysis)))}</p>'
+    if analysis.lanes:
+        yield from _budgets(analysis)
+        yield _section(lane_table(analysis, limit=_LANES))
+        yield _section(hole_table(analysis, limit=_HOLES))
+        yield _section(step_table(analysis, limit=_LANES))
+        yield from _steps(analysis)
+        yield _section(name_table(analysis, limit=_NAMES))
+    remarks = notes(analysis)
+    if remarks:
+        items = "\n".join(f"<li>{_escape(remark)}</li>" for remark in remarks)
+        yield f"<section><h2>Not measured, and worth knowing</h2>\n<ul>\n{items}\n</ul></section>"
+    yield "</main>"
+
+
+def _budgets(analysis: Analysis) -> Iterator[str]:
+    """Yield a legend and one bar per lane."""
+    indices = shown_lanes(analysis, limit=_LANES)
+    legend = "".join(
+        f'<li><span class="swatch {part.key}"></span>{part.label}<small>{part.meaning}</small></li>'
+        for part in parts(analysis)
+    )
+    if any(lane.idle_reason for lane in analysis.lanes):
+        legend += f'<li><span class="swatch {UNKNOWN}"></span>not measured<small>nothing seen to run</small></li>'
+    yield f'<section><h2>Where the time went</h2>\n<ul class="legend">{legend}</ul>\n<div class="budgets">'
+    for index in indices:
+        lane = analysis.lanes[index]
+        bar = _bar(analysis, lane, lane.budget, label=_spoken(analysis, index))
+        window = format_duration(lane.budget.window_ns)
+        yield f"<div><b>{lane_name(analysis, index)}</b>{bar}<span>{window}</span></div>"
+    yield f"</div><p>{left_out(len(indices), len(analysis.lanes), 'lane', 'those that compute least')}</p></section>"
+
+
+def _spoken(analysis: Analysis, index: int) -> str:
+    """Return a bar in words, for those who do not see it."""
+    lane = analysis.lanes[index]
+    shares = (
+        f"{part.label} {format_share(part.measure(lane.budget) / lane.budget.window_ns)}"
+        if is_known(lane, part)
+        else f"{part.label} not measured"
+        for part in parts(analysis)
+    )
+    return f"{lane_name(analysis, index)}: {', '.join(shares)}"
+
+
+def _bar(analysis: Analysis, lane: Lane, budget: Budget, *, label: str = "", full_ns: int = 0) -> str:
+    """Return the parts side by side, each as wide as it is long; `full_ns` is the length of the whole width."""
+    segments = []
+    for part in parts(analysis):
+        ns = part.measure(budget)
+        if not ns:
+            continue
+        known = is_known(lane, part)
+        ratio = ns / max(budget.window_ns, full_ns)
+        text = (format_share(ns / budget.window_ns) if known else "not measured") if label else ""
+        inner = f"<i>{text}</i>" if text and ratio >= _LABELLED_FROM else ""
+        segments.append(f'<span class="{part.key if known else UNKNOWN}" style="flex-grow:{ns}">{inner}</span>')
+    if full_ns > budget.window_ns:
+        segments.append(f'<span class="rest" style="flex-grow:{full_ns - budget.window_ns}"></span>')
+    role = f'role="img" aria-label="{_escape(label)}"' if label else 'aria-hidden="true"'
+    return f'<div class="bar" {role}>{"".join(segments)}</div>'
+
+
+def _steps(analysis: Analysis) -> Iterator[str]:
+    """Yield every step of the shown lanes, folded but for the worst lane."""
+    with_steps = [index for index in shown_lanes(analysis, limit=_STEP_LANES) if analysis.lanes[index].steps]
+    total = sum(lane.steps is not None for lane in analysis.lanes)
+    opened = worst_lane(analysis)
+    for index in with_steps:
+        lane = analysis.lanes[index]
+        steps = shown_steps(lane, limit=_STEPS)
+        longest = max((step.window.duration_ns for step in steps), default=0)
+        bars = [_bar(analysis, lane, step.budget, full_ns=longest) for step in steps]
+        table = lane_steps(analysis, index, limit=_STEPS)
+        state = " open" if index == opened else ""
+        summary = f"{_escape(table.title)} ({format_count(lane.steps.count if lane.steps else 0)})"
+        yield f"<details{state}><summary>{summary}</summary>\n{_table(table, bars=bars)}\n</details>"
+    yield f"<p>{left_out(len(with_steps), total, 'lane', 'those that compute least')}</p>"
+
+
+def _section(table: Table | None) -> str:
+    if table is None:
+        return ""
+    title = _escape(table.title)
+    return f"<section><h2>{title}</h2>\n{_table(table)}\n</section>"
+
+
+def _table(table: Table, *, bars: Sequence[str] = ()) -> str:
+    """Return a table in a frame that scrolls; `bars` is one further cell per row."""
+    head = "".join(f'<th scope="col" class="{c.kind}">{_escape(c.header)}</th>' for c in table.columns)
+    head += '<th scope="col" class="label" aria-hidden="true">shape</th>' if bars else ""
+    rows = []
+    for position, row in enumerate(table.rows):
+        cells = "".join(_cell(*item, is_first=not i) for i, item in enumerate(zip(row, table.columns, strict=True)))
+        cells += f'<td class="shape" aria-hidden="true">{bars[position]}</td>' if bars else ""
+        rows.append(f"<tr>{cells}</tr>")
+    lines = "\n".join(rows)
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{_escape(table.title)}"><table>\n'
+        f"<caption><span>{_escape(table.caption)}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n"
+        f"</table></div>"
+    )
+
+
+def _cell(text: str, column: Column, *, is_first: bool) -> str:
+    if column.kind is not Kind.NAME:
+        tag = 'th scope="row"' if is_first else "td"
+        return f'<{tag} class="{column.kind}">{_escape(text)}</{tag[:2]}>'
+    short = short_name(text)
+    if short == text:
+        return f'<td class="name">{_escape(text)}</td>'
+    return f'<td class="name"><details><summary>{_escape(short)}</summary>{_escape(text)}</details></td>'
+
+
+def _escape(text: str) -> str:
+    return html.escape(visible(text))

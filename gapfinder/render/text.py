@@ -1,0 +1,137 @@
+"""The report for a terminal: plain text of a fixed width, coloured on request."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from itertools import compress
+from typing import TYPE_CHECKING
+
+from gapfinder.render.hole_tables import hole_table, name_table
+from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
+from gapfinder.render.table import Kind
+from gapfinder.render.verdict import notes, verdict
+from gapfinder.render.words import ELLIPSIS, NO_BREAK, short_name, source_words, unbroken, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gapfinder.model import Analysis
+    from gapfinder.render.table import Column, Table
+
+_LANES, _STEPS, _HOLES, _NAMES = 32, 5, 10, 10
+_NARROWEST_LABEL = 8
+_INDENT = "    "
+
+_TITLE, _HEADING, _CAPTION, _PLAIN = "bold", "bold cyan", "dim", ""
+Line = tuple[str, str]
+
+
+def render_text(analysis: Analysis, *, width: int = 100, color: bool = False) -> str:
+    """Return the report as text; with `color`, the same text with terminal colours."""
+    lines = list(_lines(analysis, width))
+    return _coloured(lines) if color else "".join(f"{line}\n" for line, _ in lines)
+
+
+def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
+    yield from _paragraph(source_words(analysis), width, style=_CAPTION)
+    yield _PLAIN, _PLAIN
+    yield from _paragraph(verdict(analysis), width, style=_TITLE)
+    if analysis.lanes:
+        tables = (
+            lane_table(analysis, limit=_LANES),
+            step_table(analysis, limit=_LANES),
+            longest_steps(analysis, limit=_STEPS),
+            hole_table(analysis, limit=_HOLES),
+            name_table(analysis, limit=_NAMES),
+        )
+        for table in filter(None, tables):
+            yield _PLAIN, _PLAIN
+            yield from _table(table, width)
+    remarks = notes(analysis)
+    if remarks:
+        yield _PLAIN, _PLAIN
+        yield "Not measured, and worth knowing", _HEADING
+        for remark in remarks:
+            yield from _paragraph(remark, width, first="- ", rest="  ")
+
+
+def _paragraph(text: str, width: int, *, first: str = "", rest: str = "", style: str = _PLAIN) -> Iterator[Line]:
+    """Wrap at spaces, but not between a number and its unit."""
+    whole = unbroken(visible(text))
+    wrapped = textwrap.wrap(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    for line in wrapped:
+        yield line.replace(NO_BREAK, " "), style
+
+
+def _table(table: Table, width: int) -> Iterator[Line]:
+    """Lay out a table; where it has several columns of names, they go on a line of their own below each row."""
+    yield table.title, _HEADING
+    yield from _paragraph(table.caption, width, style=_CAPTION)
+    if not table.rows:
+        return
+    names = [column.kind is Kind.NAME for column in table.columns]
+    apart = names if sum(names) > 1 else [False] * len(names)
+    beside = [not below for below in apart]
+    columns = list(compress(table.columns, beside))
+    cells = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]
+    headers = _header_lines(columns)
+    aligned = _align(columns, [*headers, *(list(compress(row, beside)) for row in cells)], width)
+    for line in aligned[: len(headers)]:
+        yield line, _CAPTION
+    if any(apart):
+        yield _names_line([column.header for column in compress(table.columns, apart)], width), _CAPTION
+    for row, line in zip(cells, aligned[len(headers) :], strict=True):
+        yield line, _PLAIN
+        if any(apart):
+            yield _names_line(list(compress(row, apart)), width), _CAPTION
+
+
+def _cell(text: str, column: Column) -> str:
+    return visible(short_name(text) if column.kind is Kind.NAME else text)
+
+
+def _names_line(names: list[str], width: int) -> str:
+    """Return "a → b", each given the same room."""
+    arrow = " → "
+    room = (width - len(_INDENT) - len(arrow) * (len(names) - 1)) // len(names)
+    return _INDENT + arrow.join(_shorten(name, room) for name in names)
+
+
+def _header_lines(columns: list[Column]) -> list[list[str]]:
+    """Return the headings word by word, the last word on the last line."""
+    words = [column.header.split() for column in columns]
+    height = max(map(len, words))
+    return [[([""] * (height - len(w)) + w)[row] for w in words] for row in range(height)]
+
+
+def _align(columns: list[Column], grid: list[list[str]], width: int) -> list[str]:
+    """Return rows of cells as lines; what is too wide first loses space between columns, then free text."""
+    widths = [max(len(row[index]) for row in grid) for index in range(len(columns))]
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
+    for index, column in enumerate(columns):
+        excess = sum(widths) + gap * (len(widths) - 1) - width
+        if column.kind in (Kind.LABEL, Kind.NAME) and excess > 0:
+            widths[index] = max(widths[index] - excess, _NARROWEST_LABEL)
+    return [(" " * gap).join(_pad(*item) for item in zip(row, columns, widths, strict=True)).rstrip() for row in grid]
+
+
+def _pad(text: str, column: Column, width: int) -> str:
+    return text.rjust(width) if column.kind is Kind.NUMBER else _shorten(text, width).ljust(width)
+
+
+def _shorten(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + ELLIPSIS
+
+
+def _coloured(lines: Iterable[Line]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(
+        file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False, legacy_windows=False
+    )
+    with console.capture() as capture:
+        for line, style in lines:
+            console.print(Text(line, style), soft_wrap=True)
+    return capture.get()

@@ -1,0 +1,156 @@
+"""What a person reads first and last: the verdict in words, and the notes on what could not be measured."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gapfinder.render.words import (
+    cause_words,
+    computing,
+    lane_name,
+    lane_names,
+    listed,
+    short_name,
+    worst_holes,
+    worst_lane,
+)
+from gapfinder.units import format_count, format_duration, format_share, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gapfinder.model import Analysis, Total
+
+_NOTHING = (
+    "No GPU operation was found in {files}, so nothing was measured. Check that the program reached its GPU work while "
+    "nsys was recording, that CUDA was traced (nsys profile --trace=cuda,nvtx,osrt), and that nsys started the "
+    "processes that use the GPUs: put it before the launcher or before each rank."
+)
+
+
+def verdict(analysis: Analysis) -> str:
+    """Return the paragraph a person reads first."""
+    total = analysis.total
+    if total is None:
+        return _NOTHING.format(files=listed(analysis.source.files))
+    sentences = (
+        _computed(analysis, total),
+        _communication(analysis, total),
+        _others(total),
+        _worst(analysis, total),
+        _longest_hole(analysis),
+    )
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def notes(analysis: Analysis) -> tuple[str, ...]:
+    """Return what could not be measured and what to know: the capture's own notes, then what they do not say yet."""
+    own = analysis.coverage.notes
+    reasons = (remark for remark, reason in _reasons(analysis) if not any(reason in note for note in own))
+    return tuple(dict.fromkeys(chain(own, reasons, _shared_gpus(analysis))))
+
+
+def _computed(analysis: Analysis, total: Total) -> str:
+    gpus = len({min(index, *lane.shares_gpu_with, index) for index, lane in enumerate(analysis.lanes)})
+    subject = "The GPU" if total.lanes == 1 else f"The {format_count(total.lanes, 'GPU')}"
+    if gpus < total.lanes:
+        subject = f"The {format_count(total.lanes, 'lane')} on {format_count(gpus, 'GPU')}"
+    at_least = "at least " if total.idle_reason else ""
+    budget = total.budget
+    sentence = f"{subject} computed {at_least}{format_share(budget.compute_ns / budget.window_ns)} of the time."
+    if budget.graph_only_ns:
+        graphs = format_share(budget.graph_only_ns / budget.window_ns)
+        sentence += f" For {graphs} a CUDA graph ran; what is inside graphs was not captured."
+    return sentence
+
+
+def _communication(analysis: Analysis, total: Total) -> str:
+    budget = total.budget
+    unmeasured = f"Overlap was not measured: {_clause(total.overlap_reason)}."
+    if not budget.communication_ns:
+        return unmeasured
+    exposed = format_share(budget.exposed_ns / budget.window_ns)
+    sentence = f"{exposed} ({_exposed_amount(analysis, total)}) was exposed communication"
+    if total.overlap_ratio is None:
+        return f"{sentence}. {unmeasured}"
+    if total.overlap_ratio > 0:
+        return f"{sentence}; {format_share(total.overlap_ratio)} of all communication was hidden behind compute."
+    reasons = dict.fromkeys(_clause(lane.overlap_reason) for lane in analysis.lanes if lane.overlap_reason)
+    return f"{sentence}; none was hidden behind compute{': ' if reasons else ''}{'; '.join(reasons)}."
+
+
+def _exposed_amount(analysis: Analysis, total: Total) -> str:
+    steps = [step for lane in analysis.lanes if lane.steps for step in lane.steps.items]
+    if steps:
+        return f"{format_duration(sum(step.budget.exposed_ns for step in steps) // len(steps))} a step"
+    return f"{format_duration(total.budget.exposed_ns // total.lanes)}{' a GPU' if total.lanes > 1 else ''}"
+
+
+def _others(total: Total) -> str:
+    budget = total.budget
+    copies = f"{format_share(budget.copy_only_ns / budget.window_ns)} was copies alone"
+    if total.idle_reason:
+        idle = f"idle time was not measured: {_clause(total.idle_reason)}."
+        return f"{copies}; {idle}" if budget.copy_only_ns else f"{idle[0].upper()}{idle[1:]}"
+    idle = f"{format_share(budget.idle_ns / budget.window_ns)} was idle."
+    return f"{copies}, {idle}" if budget.copy_only_ns else idle
+
+
+def _worst(analysis: Analysis, total: Total) -> str:
+    """Name the worst lane, unless all are alike."""
+    index = worst_lane(analysis)
+    lane, name = analysis.lanes[index], lane_name(analysis, index)
+    verb = "ran compute or graphs" if lane.budget.graph_only_ns else "computed"
+    computed = f"{verb} {format_share(computing(lane.budget))} of the time"
+    if lane.overlap_ratio is not None and total.overlap_ratio is not None:
+        if lane.overlap_ratio >= total.overlap_ratio:
+            return ""
+        hidden = format_share(lane.overlap_ratio) if lane.overlap_ratio else "none"
+        return f"Worst overlap: {name}, which hid {hidden} of its communication and {computed}."
+    if computing(lane.budget) >= computing(total.budget) or total.idle_reason:
+        return ""
+    return f"Worst: {name}, which {computed}."
+
+
+def _longest_hole(analysis: Analysis) -> str:
+    holes = worst_holes(analysis)
+    if not holes:
+        return ""
+    index, hole = holes[0]
+    where = f" on {lane_name(analysis, index)}" if len(analysis.lanes) > 1 else ""
+    edges = [f"after {short_name(hole.before)}"] if hole.before is not None else []
+    edges += [f"before {short_name(hole.after)}"] if hole.after is not None else []
+    return (
+        f"The longest hole between compute is {format_duration(hole.duration_ns)}{where} at "
+        f"{format_time(hole.start_ns)} (cause: {cause_words(hole.cause)}){', ' if edges else ''}{' and '.join(edges)}."
+    )
+
+
+def _reasons(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Yield (sentence, the reason in it); lanes that share a reason share a sentence."""
+    lanes: dict[tuple[str, str], list[int]] = {}
+    for index, lane in enumerate(analysis.lanes):
+        overlap = "overlap not measured on" if lane.overlap_ratio is None else "no overlap was possible on"
+        told = (
+            ("idle time, gaps and holes not measured on", lane.idle_reason),
+            (overlap, lane.overlap_reason),
+            ("no steps on", lane.steps_reason),
+        )
+        for what, reason in told:
+            if reason is not None:
+                lanes.setdefault((what, reason), []).append(index)
+    for (what, reason), indices in lanes.items():
+        yield f"{what} {lane_names(analysis, indices)}: {reason}", reason
+
+
+def _shared_gpus(analysis: Analysis) -> Iterator[str]:
+    for index, lane in enumerate(analysis.lanes):
+        if lane.shares_gpu_with and index < min(lane.shares_gpu_with):
+            names = lane_names(analysis, (index, *lane.shares_gpu_with))
+            yield f"one GPU is shared by {names}: what is idle for one may be the work of another"
+
+
+def _clause(reason: str | None) -> str:
+    """Return a reason as the end of a sentence."""
+    return (reason or "no reason was given").strip().rstrip(".")

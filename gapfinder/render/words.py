@@ -1,0 +1,108 @@
+"""How every report calls things: lanes, names, causes, files; and which lane and which holes come first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gapfinder.analysis.classify import function_name
+from gapfinder.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gapfinder.model import Analysis, Budget, Hole
+
+UNKNOWN = "unknown"
+"""What a table cell says where a sentence says "not measured: reason"."""
+
+ELLIPSIS = "…"
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_TIGHT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))|(?<=\brank) (?=\d)|(?<=\blane) (?=\d)")
+_LANES_NAMED = 4
+
+
+def visible(text: str) -> str:
+    """Return `text` with every control, direction and unpaired surrogate character spelled out as Python's escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def unbroken(text: str) -> str:
+    """Return a paragraph in which no line can break between a number and its unit or its lane."""
+    return _TIGHT.sub(NO_BREAK, text)
+
+
+def short_name(name: str) -> str:
+    """Return an operation's name without template arguments and parameters; what is no C++ signature stays whole."""
+    return function_name(name) if "(" in name or "<" in name else name
+
+
+def cause_words(cause: str) -> str:
+    """Return a cause of the closed list as words."""
+    return cause.replace("_", " ")
+
+
+def lane_name(analysis: Analysis, index: int) -> str:
+    """Return "rank 3" where the rank is known, else "lane 3"."""
+    rank = analysis.lanes[index].rank
+    return f"lane {index}" if rank is None else f"rank {rank}"
+
+
+def lane_names(analysis: Analysis, indices: Sequence[int]) -> str:
+    """Return several lanes in one phrase ("rank 0 and rank 1", "all 8 lanes")."""
+    if len(indices) == len(analysis.lanes) > _LANES_NAMED:
+        return f"all {format_count(len(indices), 'lane')}"
+    return listed([lane_name(analysis, index) for index in indices])
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return "a, b and c"; a long list ends in a count of what was left out."""
+    if len(items) > _LANES_NAMED + 1:
+        items = [*items[:_LANES_NAMED], f"{format_count(len(items) - _LANES_NAMED)} more"]
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+def source_words(analysis: Analysis) -> str:
+    """Return the files, the versions that wrote them, and the GPUs."""
+    source = analysis.source
+    words = [listed(source.files)]
+    if source.nsys_version is not None:
+        words.append(f"nsys {source.nsys_version}")
+    if source.export_schema_version is not None:
+        words.append(f"export schema {source.export_schema_version}")
+    return ", ".join(words + _gpu_names(analysis))
+
+
+def _gpu_names(analysis: Analysis) -> list[str]:
+    """Return each GPU model, with its lanes where there are several models."""
+    lanes: dict[str, list[int]] = {}
+    for index, lane in enumerate(analysis.lanes):
+        lanes.setdefault(lane.gpu_name or "GPU of unknown name", []).append(index)
+    if len(lanes) == 1:
+        return list(lanes)
+    return [f"{name} ({lane_names(analysis, indices)})" for name, indices in lanes.items()]
+
+
+def computing(budget: Budget) -> float:
+    """Return the share of the window in which compute or a graph ran."""
+    return (budget.compute_ns + budget.graph_only_ns) / budget.window_ns
+
+
+def worst_lane(analysis: Analysis) -> int:
+    """Return the lane of the lowest overlap ratio; where no lane has a ratio, the one that computes least."""
+    if analysis.total is not None and analysis.total.worst_lane is not None:
+        return analysis.total.worst_lane
+    return min(range(len(analysis.lanes)), key=lambda index: computing(analysis.lanes[index].budget))
+
+
+def worst_holes(analysis: Analysis) -> list[tuple[int, Hole]]:
+    """Return (lane, hole) of every hole kept in full, longest first; none from lanes whose idle time is unknown."""
+    holes = [
+        (index, hole)
+        for index, lane in enumerate(analysis.lanes)
+        if lane.idle_reason is None
+        for hole in lane.holes.top
+    ]
+    return sorted(holes, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))

@@ -1,0 +1,150 @@
+"""The report for programs: its names are a contract, so they are written out here once more."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import analyses
+import pytest
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from gapfinder.render import render_json
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+MEASURED = ["healthy", "no_communication", "graphs", "one_stream", "hostile", "shared_gpu"]
+
+TOP = ["schema_version", "source", "lanes", "total", "collectives", "stragglers", "findings", "coverage"]
+SOURCE = ["files", "nsys_version", "export_schema_version"]
+LANE = [
+    "file", "pid", "device", "rank", "gpu_name", "shares_gpu_with", "window", "kernels", "ops", "dropped_ops",
+    "busy_ns", "idle_ns", "compute_ns", "communication_ns", "hidden_ns", "exposed_ns", "compute_only_ns",
+    "copy_only_ns", "graph_only_ns", "overlap_ratio", "overlap_reason", "gaps", "holes", "causes", "steps",
+]  # fmt: skip
+WINDOW = ["start_ns", "end_ns", "duration_ns"]
+GAPS = ["min_gap_ns", "count", "total_ns", "longest_ns"]
+HOLES = ["min_gap_ns", "count", "total_ns", "top"]
+HOLE = ["start_ns", "end_ns", "idle_ns", "exposed_ns", "copy_only_ns", "cause", "evidence"]
+STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "items"]
+STEP = ["name", "start_ns", "end_ns", "overlap_ratio", "idle_ns", "exposed_ns"]
+TOTAL = [
+    "lanes", "communication_ns", "hidden_ns", "exposed_ns", "idle_ns", "window_ns", "overlap_ratio", "worst_lane",
+]  # fmt: skip
+COVERAGE = ["kernels", "copies", "graphs", "nvtx", "runtime", "osrt", "notes"]
+
+
+class Report(SingleFileSnapshotExtension):
+    _write_mode = WriteMode.TEXT
+    file_extension = "json"
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def document(situation: str) -> Any:
+    return json.loads(render_json(analyses.SITUATIONS[situation]()), parse_constant=refuse)
+
+
+@pytest.mark.parametrize("situation", ["healthy", "nothing", "idle_unknown"])
+def test_json_reads_as_before(situation: str, snapshot: SnapshotAssertion) -> None:
+    assert render_json(analyses.SITUATIONS[situation]()) == snapshot(extension_class=Report)
+
+
+@pytest.mark.parametrize("situation", analyses.SITUATIONS)
+def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None:
+    found = document(situation)
+    assert list(found) == TOP
+    assert list(found["source"]) == SOURCE
+    assert list(found["total"]) == TOTAL
+    assert list(found["coverage"]) == COVERAGE
+    assert found["schema_version"] == 1
+    for lane in found["lanes"]:
+        assert list(lane) == LANE
+        assert list(lane["window"]) == WINDOW
+        assert list(lane["gaps"]) == GAPS
+        assert list(lane["holes"]) == HOLES
+        for hole in lane["holes"]["top"]:
+            assert list(hole) == HOLE
+            assert list(hole["evidence"]) == ["before", "after"]
+        if lane["steps"] is not None:
+            assert list(lane["steps"]) == STEPS
+            assert all(list(step) == STEP for step in lane["steps"]["items"])
+
+
+@pytest.mark.parametrize("situation", MEASURED)
+def test_the_parts_add_up_to_the_window(situation: str) -> None:
+    for lane in document(situation)["lanes"]:
+        parts = ("compute_only_ns", "hidden_ns", "exposed_ns", "copy_only_ns", "graph_only_ns", "idle_ns")
+        window = lane["window"]
+        assert sum(lane[part] for part in parts) == window["duration_ns"] == window["end_ns"] - window["start_ns"]
+        assert lane["busy_ns"] + lane["idle_ns"] == window["duration_ns"]
+        assert lane["compute_only_ns"] + lane["hidden_ns"] == lane["compute_ns"]
+        assert lane["hidden_ns"] + lane["exposed_ns"] == lane["communication_ns"]
+        assert sum(lane["causes"].values()) == lane["holes"]["total_ns"]
+        for hole in lane["holes"]["top"]:
+            assert hole["idle_ns"] + hole["exposed_ns"] + hole["copy_only_ns"] == hole["end_ns"] - hole["start_ns"]
+
+
+@pytest.mark.parametrize("situation", MEASURED)
+def test_the_total_is_the_sum_of_the_lanes(situation: str) -> None:
+    found = document(situation)
+    for name in ("communication_ns", "hidden_ns", "exposed_ns", "idle_ns"):
+        assert found["total"][name] == sum(lane[name] for lane in found["lanes"])
+    assert found["total"]["window_ns"] == sum(lane["window"]["duration_ns"] for lane in found["lanes"])
+    assert found["total"]["lanes"] == len(found["lanes"])
+
+
+def test_times_stay_whole_numbers() -> None:
+    text = render_json(analyses.healthy())
+    assert '"start_ns": 60280000000,' in text
+    assert '"mean_ns": 103333333,' in text
+
+
+def test_idle_time_that_was_not_measured_is_null_everywhere() -> None:
+    found = document("idle_unknown")
+    (lane,) = found["lanes"]
+    assert lane["idle_ns"] is None
+    assert lane["steps"]["items"][0]["idle_ns"] is None
+    assert found["total"]["idle_ns"] is None
+    assert lane["busy_ns"] == 1_000_000
+
+
+def test_a_ratio_that_was_not_measured_is_null_with_its_reason() -> None:
+    found = document("graphs")
+    assert found["lanes"][0]["overlap_ratio"] is None
+    assert found["lanes"][0]["overlap_reason"] == "communication may run inside CUDA graphs that were traced whole"
+    assert found["total"]["overlap_ratio"] is None
+
+
+def test_a_structural_zero_is_a_number_with_its_reason() -> None:
+    (lane, _) = document("one_stream")["lanes"]
+    assert lane["overlap_ratio"] == 0.0
+    assert lane["overlap_reason"] == "communication and compute ran on one stream, so they cannot overlap"
+
+
+def test_without_gpu_work_nothing_is_claimed() -> None:
+    found = document("nothing")
+    assert found["lanes"] == []
+    assert found["total"]["overlap_ratio"] is None
+    assert found["total"]["worst_lane"] is None
+    assert found["total"]["window_ns"] == 0
+    assert len(found["coverage"]["notes"]) == 1
+
+
+def test_causes_come_largest_first() -> None:
+    causes = [list(lane["causes"].items()) for lane in document("healthy")["lanes"]]
+    assert causes == [
+        [("exposed_communication", 12_000_000), ("copy", 3_000_000)],
+        [("exposed_communication", 24_000_000), ("unknown", 5_250_000)],
+    ]
+
+
+def test_any_name_comes_back_as_it_was() -> None:
+    text = render_json(analyses.hostile())
+    assert text.encode("utf-8")
+    found = json.loads(text)
+    assert found["lanes"][0]["steps"]["items"][0]["name"] == analyses.HOSTILE
+    assert found["lanes"][1]["holes"]["top"][0]["evidence"] == {"before": analyses.HOSTILE, "after": analyses.HOSTILE}
