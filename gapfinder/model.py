@@ -65,6 +65,14 @@ class Budget:
         return self.hidden_ns + self.exposed_ns
 
     @property
+    def overlap_ratio(self) -> float | None:
+        """Share of the communication that ran while compute did; None without communication.
+
+        It is the truth only where all communication is visible: see the ratio of the lane, step or total.
+        """
+        return self.hidden_ns / self.communication_ns if self.communication_ns else None
+
+    @property
     def busy_ns(self) -> int:
         """Time with at least one GPU operation of any kind."""
         return self.window_ns - self.idle_ns

@@ -118,7 +118,7 @@ def _total(lanes: Sequence[Lane]) -> Total:
         lanes=len(lanes),
         budget=budget,
         idle_reason=next((lane.idle_reason for lane in lanes if lane.idle_reason), None),
-        overlap_ratio=None if reason else budget.hidden_ns / budget.communication_ns,
+        overlap_ratio=None if reason else budget.overlap_ratio,
         overlap_reason=reason,
         worst_lane=min(measured)[1] if measured else None,
     )

@@ -121,20 +121,18 @@ class LaneMeasurement:
             complete_steps(self._step_windows, inside=window, keep_first=asked),
             timeline=self._timeline,
             total=len(self._report.steps[self.operations.process]),
-            ratio=lambda step, budget: self._overlap(step, budget).ratio,
+            is_overlap_visible=not self._is_untraced,
         )
 
     def _overlap(self, window: Window, budget: Budget) -> Overlap:
         """Return hidden / communication, unless graphs hide it or there is no communication."""
         if self._is_untraced:
             return Overlap(None, GRAPHS_HIDE_IDLE)
-        if self._timeline.graph_time(window):
+        if self._timeline.graph_times(np.array([window.start_ns]), np.array([window.end_ns])).any():
             return Overlap(None, GRAPHS_HIDE_OVERLAP)
-        if budget.communication_ns == 0:
+        if budget.overlap_ratio is None:
             return Overlap(None, NO_COMMUNICATION)
-        return Overlap(
-            budget.hidden_ns / budget.communication_ns, SINGLE_STREAM if self.operations.is_single_stream else None
-        )
+        return Overlap(budget.overlap_ratio, SINGLE_STREAM if self.operations.is_single_stream else None)
 
     def _holes(self, parts: HoleParts) -> Holes:
         longest = np.lexsort((parts.starts, -parts.lengths))[: self._settings.top]

@@ -10,14 +10,13 @@ import numpy as np
 from gapfinder.model import Step, Steps, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.step_ranges import StepRanges
     from gapfinder.analysis.timeline import Timeline
-    from gapfinder.model import Budget
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,11 +93,7 @@ def complete_steps(windows: Sequence[StepWindow], *, inside: Window, keep_first:
 
 
 def measure_steps(
-    steps: Sequence[StepWindow],
-    *,
-    timeline: Timeline,
-    total: int,
-    ratio: Callable[[Window, Budget], float | None],
+    steps: Sequence[StepWindow], *, timeline: Timeline, total: int, is_overlap_visible: bool
 ) -> Steps | None:
     """Return the steps with their budgets and statistics; None when there are none.
 
@@ -106,21 +101,24 @@ def measure_steps(
         steps: complete steps of one lane.
         timeline: that lane.
         total: how many steps the process has, those left out and those without GPU work among them.
-        ratio: overlap ratio of a window with its budget.
+        is_overlap_visible: False when communication may be where it was not captured, so that no step has a ratio;
+            a step in which a whole graph runs has none in any case.
     """
     if not steps:
         return None
     starts = np.array([step.window.start_ns for step in steps])
     ends = np.array([step.window.end_ns for step in steps])
+    budgets = timeline.budgets(starts, ends)
+    graphs = timeline.graph_times(starts, ends).tolist()
     items = tuple(
         Step(
             name=step.name,
             number=step.number,
             window=step.window,
             budget=budget,
-            overlap_ratio=ratio(step.window, budget),
+            overlap_ratio=budget.overlap_ratio if is_overlap_visible and not graph else None,
         )
-        for step, budget in zip(steps, timeline.budgets(starts, ends), strict=True)
+        for step, budget, graph in zip(steps, budgets, graphs, strict=True)
     )
     lengths = ends - starts
     p50, p99 = np.percentile(lengths, [50, 99])

@@ -55,7 +55,7 @@ class Timeline:
 
     def budget(self, window: Window) -> Budget:
         """Return where the window's time went; what crosses its edge counts as far as it lies inside."""
-        (budget,) = self.budgets(np.array([window.start_ns]), np.array([window.end_ns]))
+        (budget,) = self.budgets(*_edges(window))
         return budget
 
     def budgets(self, starts: Int64s, ends: Int64s) -> list[Budget]:
@@ -89,13 +89,13 @@ class Timeline:
             for row in np.stack(columns, axis=1).tolist()
         ]
 
-    def graph_time(self, window: Window) -> int:
-        """Return how long graphs ran in the window, in ns, kernels beside them or not."""
-        return _single(self._graphs, window)
+    def graph_times(self, starts: Int64s, ends: Int64s) -> Int64s:
+        """Return how long graphs ran in each window, kernels beside them or not; shape (n,), ns."""
+        return self._graphs.within(starts, ends)
 
     def peer_copy_time(self, window: Window) -> int:
         """Return how long copies between GPUs ran in the window, in ns."""
-        return _single(self._peer_copies, window)
+        return int(self._peer_copies.within(*_edges(window))[0])
 
     def gaps(self, window: Window, *, min_gap: int) -> Gaps:
         """Return the idle intervals of at least `min_gap` ns."""
@@ -111,5 +111,6 @@ class Timeline:
         return HoleParts(holes.starts, holes.ends, holes.lengths - busy, exposed, busy - exposed)
 
 
-def _single(measure: Measure, window: Window) -> int:
-    return int(measure.within(np.array([window.start_ns]), np.array([window.end_ns]))[0])
+def _edges(window: Window) -> tuple[Int64s, Int64s]:
+    """Return a window as starts and ends of shape (1,)."""
+    return np.array([window.start_ns], np.int64), np.array([window.end_ns], np.int64)

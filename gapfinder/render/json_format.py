@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Names from a report may hold what no encoder takes (unpaired surrogates) or what drives a terminal (C1, directions).
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 
 def render_json(analysis: Analysis) -> str:
     """Return the report as JSON: times in ns, null where something could not be measured, the same bytes every time."""
@@ -30,8 +32,26 @@ def render_json(analysis: Analysis) -> str:
         "findings": [],
         "coverage": _coverage(analysis),
     }
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    text = _laid_out(document, indent="") + "\n"
     return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def _laid_out(value: object, *, indent: str) -> str:
+    """Return `value` as JSON: what holds only plain values on one line, everything else on a line for each member.
+
+    A step or a hole reads best on one line, and long lists of them are written by the fast encoder.
+    """
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(member, dict | list) for member in members):
+        return _ENCODE(value)
+    inner = indent + "  "
+    if isinstance(value, dict):
+        lines = [f"{_ENCODE(name)}: {_laid_out(member, indent=inner)}" for name, member in value.items()]
+        opening, closing = "{", "}"
+    else:
+        lines = [_laid_out(member, indent=inner) for member in members]
+        opening, closing = "[", "]"
+    return opening + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}{closing}"
 
 
 def _source(source: Source) -> Object:
