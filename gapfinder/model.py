@@ -1,6 +1,6 @@
 """The results: frozen values with their unit in the name, made by analysis and read by everything after it.
 
-All times are int64 nanoseconds on the report's own clock; intervals are half-open. The words are those of docs/meaning.md.
+All times are int64 nanoseconds on the report's own clock; intervals are half-open. docs/meaning.md defines the words.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Total:
 
     Attributes:
         budget: sums of the lanes' budgets, part by part.
-        overlap_ratio: sum of hidden / sum of communication; None when any lane with communication could not be measured.
+        overlap_ratio: sum of hidden / sum of communication; None when a lane with communication was not measurable.
         overlap_reason: why there is no ratio; None when there is one.
         worst_lane: index (into Analysis.lanes) of the lowest overlap ratio; None when no lane has one.
     """

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gapfinder.errors import InputError
+from gapfinder.units import parse_duration, parse_step_range, parse_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 DEFAULT_MIN_GAP_NS = 100_000
+SETTINGS_FILE = "gapfinder.toml"
+PROJECT_FILE = "pyproject.toml"
 
 
 class CountCopies(StrEnum):
@@ -43,3 +54,110 @@ class Settings:
     gpus: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     top: int = 10
+
+
+def read_settings(*, file: Path | None = None, start: Path) -> Settings:
+    """Return the settings of `file`, else of the nearest settings file from `start` upwards, else the defaults.
+
+    A folder's settings are its gapfinder.toml, else the table [tool.gapfinder] of its pyproject.toml.
+    Raises InputError, naming file and key, for what cannot be used.
+    """
+    if file is not None:
+        table = _table(file)
+        if table is None:
+            raise InputError(f"{file} has no table [tool.gapfinder]")
+        return override(Settings(), table, source=str(file))
+    for folder in (start.absolute(), *start.absolute().parents):
+        for candidate in (folder / SETTINGS_FILE, folder / PROJECT_FILE):
+            table = _table(candidate) if candidate.is_file() else None
+            if table is not None:
+                return override(Settings(), table, source=str(candidate))
+    return Settings()
+
+
+def override(settings: Settings, table: Mapping[str, object], *, source: str) -> Settings:
+    """Return `settings` changed by a settings file's table, or by options in the same form."""
+    for key, value in table.items():
+        if key not in SETTINGS_KEYS:
+            raise InputError(f"{source}: unknown key {key!r}; the keys are {', '.join(SETTINGS_KEYS)}")
+        try:
+            settings = SETTINGS_KEYS[key](settings, value)
+        except InputError as error:
+            raise InputError(f"{source}: {key}: {error}") from error
+    return settings
+
+
+def _table(path: Path) -> Mapping[str, object] | None:
+    """Return the file's settings; None for a pyproject.toml without any."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    if path.name != PROJECT_FILE:
+        return document
+    tool = document.get("tool", {})
+    table = tool.get("gapfinder") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise InputError(f"{path}: tool.gapfinder must be a table")
+    return table
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"must be a text in quotes, not {value!r}")
+    return value
+
+
+def _pattern(value: object) -> str:
+    text = _text(value)
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise InputError(f"not a regular expression: {text!r}: {error}") from error
+    return text
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InputError(f"must be a whole number, not {value!r}")
+    return value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise InputError(f"must be a list in brackets, not {value!r}")
+    return value
+
+
+def _patterns(value: object) -> tuple[str, ...]:
+    return tuple(_pattern(item) for item in _list(value))
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    return tuple(_number(item) for item in _list(value))
+
+
+def _count_copies(value: object) -> CountCopies:
+    text = _text(value)
+    if text not in list(CountCopies):
+        raise InputError(f"must be one of {', '.join(CountCopies)}, not {text!r}")
+    return CountCopies(text)
+
+
+SETTINGS_KEYS: Mapping[str, Callable[[Settings, object], Settings]] = {
+    "min-gap": lambda settings, value: replace(settings, min_gap_ns=parse_duration(_text(value))),
+    "window": lambda settings, value: replace(settings, window=parse_window(_text(value))),
+    "steps": lambda settings, value: replace(settings, step_range=parse_step_range(_text(value))),
+    "step-pattern": lambda settings, value: replace(settings, step_pattern=_pattern(value)),
+    "communication-patterns": lambda settings, value: replace(settings, communication_patterns=_patterns(value)),
+    "compute-patterns": lambda settings, value: replace(settings, compute_patterns=_patterns(value)),
+    "count-copies": lambda settings, value: replace(settings, count_copies=_count_copies(value)),
+    "gpus": lambda settings, value: replace(settings, gpus=_numbers(value)),
+    "ranks": lambda settings, value: replace(settings, ranks=_numbers(value)),
+    "top": lambda settings, value: replace(settings, top=_number(value)),
+}
+"""What each key of a settings file does with its value."""

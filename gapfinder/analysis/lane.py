@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.steps import StepWindow, complete_steps, measure_steps, step_windows
+from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
 from gapfinder.model import Budget, Cause, Hole, Holes, Lane, Steps, Window
@@ -47,40 +47,42 @@ class LaneMeasurement:
         self._step_windows, self._steps_reason = self._find_steps()
         self.window = self._window(span)
 
-    def _find_steps(self) -> tuple[list[StepWindow], str | None]:
+    def _find_steps(self) -> tuple[StepWindows | None, str | None]:
         """Return the lane's steps, or why there are none."""
         profile, process = self._report.profile, self.operations.process
         if not profile.has_nvtx:
-            return [], "no NVTX ranges were captured"
+            return None, "no NVTX ranges were captured"
         ranges = self._report.steps.get(process)
         if ranges is None:
-            return [], "no NVTX range of this process matches the step pattern"
+            return None, "no NVTX range of this process matches the step pattern"
         if process not in self._report.launches:
-            return [], "no CUDA API calls were captured, so GPU work cannot be assigned to steps"
+            return None, "no CUDA API calls were captured, so GPU work cannot be assigned to steps"
         windows = step_windows(self.operations, ranges=ranges, launches=self._report.launches[process])
-        return windows, None if windows else "no GPU work was launched inside a step"
+        return (windows, None) if len(windows) else (None, "no GPU work was launched inside a step")
 
     def _window(self, span: Window) -> Window | None:
         """Return what is measured of this lane; None when it has none of the steps asked for."""
-        window = span
+        window: Window | None = span
         if self._settings.step_range is not None:
-            first, end = self._settings.step_range
-            asked = [step.window for step in self._step_windows if first <= step.number < end]
-            if not asked:
-                return None
-            window = Window(start_ns=min(w.start_ns for w in asked), end_ns=max(w.end_ns for w in asked))
-        if self._settings.window is not None:
-            start, end = self._settings.window
-            if self._settings.step_range is not None:
-                start, end = max(start, window.start_ns), min(end, window.end_ns)
-            if end <= start:
-                raise InputError("--window and --steps have no time in common; ask for one of them")
-            window = Window(start_ns=start, end_ns=end)
-        return window
+            window = self._window_of_steps(*self._settings.step_range)
+        if self._settings.window is None or window is None:
+            return window
+        start, end = self._settings.window
+        if self._settings.step_range is not None:
+            start, end = max(start, window.start_ns), min(end, window.end_ns)
+        if end <= start:
+            raise InputError("--window and --steps have no time in common; ask for one of them")
+        return Window(start_ns=start, end_ns=end)
+
+    def _window_of_steps(self, first: int, end: int) -> Window | None:
+        if self._step_windows is None:
+            return None
+        numbers = self._step_windows.numbers
+        return self._step_windows.select((numbers >= first) & (numbers < end)).span()
 
     def step_numbers(self) -> list[int]:
         """Return the numbers of the lane's steps that have GPU work."""
-        return [step.number for step in self._step_windows]
+        return self._step_windows.numbers.tolist() if self._step_windows else []
 
     def lane(self, window: Window, *, rank: int | None, gpu_name: str | None) -> Lane:
         """Return the lane's results inside `window`; what only a look at all lanes tells is left empty."""
@@ -114,15 +116,11 @@ class LaneMeasurement:
         )
 
     def _steps(self, window: Window) -> Steps | None:
-        if not self._step_windows:
+        if self._step_windows is None:
             return None
         asked = self._settings.step_range is not None
-        return measure_steps(
-            complete_steps(self._step_windows, inside=window, keep_first=asked),
-            timeline=self._timeline,
-            total=len(self._report.steps[self.operations.process]),
-            is_overlap_visible=not self._is_untraced,
-        )
+        steps = self._step_windows.complete(inside=window, keep_first=asked)
+        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=not self._is_untraced)
 
     def _overlap(self, window: Window, budget: Budget) -> Overlap:
         """Return hidden / communication, unless graphs hide it or there is no communication."""

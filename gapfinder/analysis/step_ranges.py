@@ -14,7 +14,6 @@ from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
     import pandas as pd
-
     from numpy.typing import NDArray
 
     from gapfinder.analysis.intervals import Int64s
@@ -62,14 +61,14 @@ class StepRanges:
 
     Attributes:
         names: the ranges' texts.
-        numbers: number of each step: the one in its text, else its position from 0.
+        numbers: shape (n,); the number in each step's text, else its position from 0.
         starts: shape (n,), ns.
         ends: shape (n,), ns; the largest int64 for a range that was open when the capture ended.
         overlaps: how many ranges begin before an earlier one has ended.
     """
 
     names: tuple[str, ...]
-    numbers: tuple[int, ...]
+    numbers: Int64s
     starts: Int64s
     ends: Int64s
     overlaps: int
@@ -134,7 +133,7 @@ def _step_ranges(group: pd.DataFrame, numbers: dict[str, int | None]) -> StepRan
     unique = len({number for number in told if number is not None}) == len(told)
     positions = [number if unique and number is not None else place for place, number in enumerate(told)]
     overlaps = int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum())
-    return StepRanges(names, tuple(positions), starts, ends, overlaps)
+    return StepRanges(names, np.array(positions, np.int64), starts, ends, overlaps)
 
 
 def _by_code(column: pd.Series, values: list[bool]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

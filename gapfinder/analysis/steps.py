@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from gapfinder.model import Step, Steps, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
@@ -19,45 +19,63 @@ if TYPE_CHECKING:
     from gapfinder.analysis.timeline import Timeline
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepWindow:
-    """One step's stretch of time on one lane.
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class StepWindows:
+    """The steps of one lane that have GPU work, in order.
 
     Attributes:
-        is_open: the range had not ended when the capture did.
-        is_first: the process's first step, which warms up.
+        ranges: the process's step ranges.
+        places: shape (n,); which of `ranges` each step is.
+        starts: shape (n,), ns, on the GPU.
+        ends: shape (n,), ns; after the start.
     """
 
-    name: str
-    number: int
-    window: Window
-    is_open: bool
-    is_first: bool
+    ranges: StepRanges
+    places: Int64s
+    starts: Int64s
+    ends: Int64s
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def numbers(self) -> Int64s:
+        """Number of each step, shape (n,)."""
+        return self.ranges.numbers[self.places]
+
+    def select(self, keep: NDArray[np.bool_]) -> StepWindows:
+        """Return the steps where `keep` (shape (n,)) is true."""
+        return replace(self, places=self.places[keep], starts=self.starts[keep], ends=self.ends[keep])
+
+    def span(self) -> Window | None:
+        """Return first start to last end; None without steps."""
+        if len(self) == 0:
+            return None
+        return Window(start_ns=int(self.starts.min()), end_ns=int(self.ends.max()))
+
+    def complete(self, *, inside: Window, keep_first: bool) -> StepWindows:
+        """Return the steps that ended within the capture and lie wholly inside a window.
+
+        The process's first step warms up, so it is left out unless `keep_first` says so or it is the only one.
+        """
+        lies_inside = (self.starts >= inside.start_ns) & (self.ends <= inside.end_ns)
+        complete = self.select(lies_inside & ~self.ranges.is_open[self.places])
+        return complete if keep_first or len(complete) == 1 else complete.select(complete.places != 0)
 
 
-def step_windows(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> list[StepWindow]:
-    """Return the windows of the steps that have GPU work on this lane, in order.
+def step_windows(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> StepWindows:
+    """Return the windows of the steps that have GPU work on this lane.
 
     A step's window begins with the earliest operation launched in it and ends where the next step's begins; the last
     one ends with the last operation launched in it. What overlaps the wrong way round (a later step's work begins
     first) has no window.
     """
     first, last = _first_and_last(lane, ranges=ranges, launches=launches)
-    filled = np.flatnonzero(last > first)
-    starts = first[filled]
-    ends = np.append(starts[1:], last[filled][-1:])
-    rows = zip(filled.tolist(), starts.tolist(), ends.tolist(), ranges.is_open[filled].tolist(), strict=True)
-    return [
-        StepWindow(
-            name=ranges.names[place],
-            number=ranges.numbers[place],
-            window=Window(start_ns=start, end_ns=end),
-            is_open=is_open,
-            is_first=place == 0,
-        )
-        for place, start, end, is_open in rows
-        if end > start
-    ]
+    places = np.flatnonzero(last > first)
+    starts = first[places]
+    ends = np.append(starts[1:], last[places][-1:])
+    windows = StepWindows(ranges=ranges, places=places, starts=starts, ends=ends)
+    return windows.select(ends > starts)
 
 
 def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> tuple[Int64s, Int64s]:
@@ -77,55 +95,45 @@ def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launc
     return first, last
 
 
-def complete_steps(windows: Sequence[StepWindow], *, inside: Window, keep_first: bool) -> list[StepWindow]:
-    """Return the steps that ended within the capture and lie wholly inside a window.
-
-    The process's first step warms up, so it is left out unless `keep_first` says so or it is the only one.
-    """
-    complete = [
-        step
-        for step in windows
-        if not step.is_open and step.window.start_ns >= inside.start_ns and step.window.end_ns <= inside.end_ns
-    ]
-    if keep_first or len(complete) == 1:
-        return complete
-    return [step for step in complete if not step.is_first]
-
-
-def measure_steps(
-    steps: Sequence[StepWindow], *, timeline: Timeline, total: int, is_overlap_visible: bool
-) -> Steps | None:
+def measure_steps(steps: StepWindows, *, timeline: Timeline, is_overlap_visible: bool) -> Steps | None:
     """Return the steps with their budgets and statistics; None when there are none.
 
     Args:
-        steps: complete steps of one lane.
+        steps: complete steps of one lane; those of the process that are not among them count as dropped.
         timeline: that lane.
-        total: how many steps the process has, those left out and those without GPU work among them.
         is_overlap_visible: False when communication may be where it was not captured, so that no step has a ratio;
             a step in which a whole graph runs has none in any case.
     """
-    if not steps:
+    if len(steps) == 0:
         return None
-    starts = np.array([step.window.start_ns for step in steps])
-    ends = np.array([step.window.end_ns for step in steps])
-    budgets = timeline.budgets(starts, ends)
-    graphs = timeline.graph_times(starts, ends).tolist()
-    items = tuple(
+    lengths = steps.ends - steps.starts
+    p50, p99 = np.percentile(lengths, [50, 99])
+    return Steps(
+        items=_items(steps, timeline=timeline, is_overlap_visible=is_overlap_visible),
+        dropped=len(steps.ranges) - len(steps),
+        mean_ns=round(int(lengths.sum()) / len(steps)),
+        p50_ns=round(float(p50)),
+        p99_ns=round(float(p99)),
+    )
+
+
+def _items(steps: StepWindows, *, timeline: Timeline, is_overlap_visible: bool) -> tuple[Step, ...]:
+    rows = zip(
+        steps.places.tolist(),
+        steps.numbers.tolist(),
+        steps.starts.tolist(),
+        steps.ends.tolist(),
+        timeline.budgets(steps.starts, steps.ends),
+        timeline.graph_times(steps.starts, steps.ends).tolist(),
+        strict=True,
+    )
+    return tuple(
         Step(
-            name=step.name,
-            number=step.number,
-            window=step.window,
+            name=steps.ranges.names[place],
+            number=number,
+            window=Window(start_ns=start, end_ns=end),
             budget=budget,
             overlap_ratio=budget.overlap_ratio if is_overlap_visible and not graph else None,
         )
-        for step, budget, graph in zip(steps, budgets, graphs, strict=True)
-    )
-    lengths = ends - starts
-    p50, p99 = np.percentile(lengths, [50, 99])
-    return Steps(
-        items=items,
-        dropped=total - len(items),
-        mean_ns=round(int(lengths.sum()) / len(items)),
-        p50_ns=round(float(p50)),
-        p99_ns=round(float(p99)),
+        for place, number, start, end, budget, graph in rows
     )

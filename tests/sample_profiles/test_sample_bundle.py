@@ -43,7 +43,7 @@ def ops(state):
         if f"CUPTI_ACTIVITY_KIND_{table}" in tables(state):
             rows += query(
                 state,
-                f'SELECT globalPid, streamId, start, "end", correlationId, {name} FROM CUPTI_ACTIVITY_KIND_{table}',  # noqa: S608
+                f'SELECT globalPid, streamId, start, "end", correlationId, {name} FROM CUPTI_ACTIVITY_KIND_{table}',
             )
     return [(*row[:5], kind(row[5])) for row in rows]
 

@@ -1,0 +1,45 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test lint docs samples bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+demo: .venv/installed ## analyse a bundled profile whose communication is not hidden
+	$(BIN)/gapfinder analyze sample_profiles/broken_overlap.sqlite
+
+test: lint ## everything CI runs
+	$(BIN)/pytest
+
+lint: .venv/tools ## style, types and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: .venv/installed ## write docs/columns.md again
+	$(BIN)/python docs/columns.py
+
+samples: .venv/installed ## build sample_profiles/*.sqlite again
+	$(BIN)/python -m sample_profiles.build
+
+bench: .venv/installed ## how long an analysis takes, in scans of its kernel table
+	$(BIN)/python benchmarks/analyze.py
+
+clean: ## remove the virtual environment and the caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/pip:
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "gapfinder needs Python 3.11 or newer")'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	touch $@
+
+.venv/installed: .venv/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/tools: .venv/installed
+	$(BIN)/pip install --quiet --group test
+	touch $@

@@ -1,0 +1,82 @@
+"""`gapfinder analyze`: profiles to a report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.output import check_output, write_output
+from gapfinder.errors import InconclusiveError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gapfinder.load import Profile
+    from gapfinder.model import Analysis
+
+FORMATS = ("text", "json", "markdown", "html")
+_WIDTH = 100
+
+
+@click.command(no_args_is_help=True)
+@click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@measuring_options
+def analyze(
+    profiles: tuple[Path, ...], *, form: str, output: Path | None, force: bool, config: Path | None, **options: object
+) -> None:
+    """Measure idle gaps, holes and hidden communication.
+
+    PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst) or a folder
+    of them. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
+    """
+    settings = chosen_settings(config=config, **options)
+    if output is not None:
+        check_output(output, inputs=profiles, force=force)
+
+    from gapfinder.analysis import analyze as measure
+    from gapfinder.load import find_profiles
+
+    analysis = measure(_load(find_profiles(profiles)), settings=settings)
+    if output is None:
+        click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
+    else:
+        report = _render(analysis, form=form, is_terminal=False)
+        write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
+    if not analysis.lanes:
+        reasons = analysis.coverage.notes or ("no GPU operation was captured",)
+        raise InconclusiveError(f"nothing to measure: {reasons[0]}")
+
+
+def _load(paths: Sequence[Path]) -> Iterator[Profile]:
+    """Load one profile after the other, so that only one is in memory; a terminal shows which."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from gapfinder.load import load_profile
+
+    with Console(stderr=True).status("") as status:
+        for number, path in enumerate(paths, start=1):
+            status.update(f"Measuring {escape(str(path))} ({number} of {len(paths)})")
+            yield load_profile(path)
+
+
+def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+    import os
+    import shutil
+
+    from gapfinder.render import render_html, render_json, render_markdown, render_text
+
+    if form == "text":
+        width = shutil.get_terminal_size((_WIDTH, 0)).columns if is_terminal else _WIDTH
+        color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return render_text(analysis, width=width, color=color)
+    return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

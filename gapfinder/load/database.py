@@ -1,0 +1,297 @@
+"""Opens an export that may be hostile, and hands out columns of the tables that nsys writes."""
+
+# ruff: noqa: S608 - only names of this package's own constants are written into SQL, never what a file says
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from array import array
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from gapfinder.errors import InputError
+from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile, UnsupportedError
+from gapfinder.load.names import Names
+from gapfinder.load.pages import IntegerColumn, read_integers
+from gapfinder.load.schema import STRINGS, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from gapfinder.load.limits import Limits
+
+_LONGEST_VALUE = 1 << 24
+_STEPS_BETWEEN_CHECKS = 10_000
+_MOST_SMALL_ROWS = 20_000
+_LONGEST_SMALL_TEXT = 1_024
+_INDEX_PAGES = (0x02, 0x0A)
+_GENERATED = (2, 3)
+_TOO_LONG = "its texts are longer than the file"
+_AGAIN = "export the report again"
+
+Value = int | float | bytes | None
+"""What SQLite hands out; texts stay bytes, for they need not be UTF-8."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _TableInfo:
+    root: int
+    columns: tuple[str, ...]
+    plain_integers: frozenset[str]
+
+
+class Database:
+    """A SQLite export, open for reading only.
+
+    Attributes:
+        name: what to call the file in messages.
+        slow_tables: why each table that was left to SQLite could not be read from its pages.
+    """
+
+    def __init__(self, file: PageFile, *, name: str, limits: Limits) -> None:
+        self.name = name
+        self.slow_tables: dict[str, str] = {}
+        self._rows: dict[str, int] = {}
+        self._file = file
+        self._limits = limits
+        self._deadline = time.monotonic() + limits.deadline_s
+        uri = f"{file.path.resolve().as_uri()}?mode=ro&immutable=1"
+        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        try:
+            self._harden()
+            self._tables = self._read_schema()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def has_rows(self, table: str) -> bool:
+        """Whether the table is there and not empty: nsys leaves out empty tables or not, by version."""
+        return table in self._tables and bool(self._query(f'SELECT 1 FROM "{table}" NOT INDEXED LIMIT 1'))
+
+    def has_column(self, table: str, column: str) -> bool:
+        """Whether the table is there with this column."""
+        return table in self._tables and column in self._tables[table].columns
+
+    def integers(self, table: str, columns: Mapping[str, int], *, required: Sequence[str] = ()) -> dict[str, Integers]:
+        """Return columns as int64 in the table's order; `columns` gives each the value for NULL or an absent column."""
+        if table not in self._tables:
+            return {column: np.empty(0, np.int64) for column in columns}
+        info = self._tables[table]
+        for column in required:
+            if column not in info.columns:
+                there = ", ".join(other for other in info.columns[:8] if other.isidentifier())
+                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {_AGAIN}")
+        present = {column: null for column, null in columns.items() if column in info.columns}
+        try:
+            arrays = self._read_pages(info, present)
+        except DamagedError as how:
+            raise self._damaged(table, str(how)) from how
+        except UnsupportedError as reason:
+            self.slow_tables[table] = str(reason)
+            arrays = self._read_slowly(table, present)
+        rows = len(next(iter(arrays.values())))
+        self._check_rows(table, rows)
+        return {column: arrays.get(column, np.full(rows, null)) for column, null in columns.items()}
+
+    def texts(self, table: str, column: str) -> Names:
+        """Return a text column in the table's order."""
+        codes = _TextCodes(room=self._room_for_text)
+        try:
+            with self._reading():
+                # No Python code runs per row: there may be as many as kernels.
+                values = chain.from_iterable(self._scan(table, (column,)))
+                coded = np.fromiter(map(codes.__getitem__, values), np.int64)
+        except TypeError as error:
+            with self._reading():
+                rows = enumerate(self._scan(table, (column,)))
+                wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
+            raise self._wrong_type(table, column, wrong, "text") from error
+        except OverflowError as error:
+            raise self._damaged(table, str(error)) from error
+        self._check_rows(table, len(coded))
+        return Names.from_bytes(coded, codes)
+
+    def names(self, ids: Integers) -> Names:
+        """Return the strings that these ids stand for."""
+        return Names.from_ids(ids, self._strings)
+
+    def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
+        """Return the rows of a table that describes the capture: integers, texts (long ones cut), or None."""
+        if table not in self._tables:
+            return []
+        chosen = ", ".join(
+            f"""CASE typeof("{c}") WHEN 'integer' THEN "{c}" ELSE substr("{c}", 1, {_LONGEST_SMALL_TEXT}) END"""
+            if self.has_column(table, c)
+            else "NULL"
+            for c in columns
+        )
+        return self._query(f'SELECT {chosen} FROM "{table}" NOT INDEXED LIMIT {_MOST_SMALL_ROWS}')
+
+    @cached_property
+    def _strings(self) -> dict[int, bytes]:
+        strings: dict[int, bytes] = {}
+        if STRINGS not in self._tables:
+            return strings
+        rows, room = 0, self._room_for_text
+        with self._reading():
+            for number, text in self._scan(STRINGS, ("id", "value")):
+                if not isinstance(number, int):
+                    raise self._wrong_type(STRINGS, "id", rows, "an integer")
+                if not isinstance(text, bytes):
+                    raise self._wrong_type(STRINGS, "value", rows, "text")
+                rows, room = rows + 1, room - len(text)
+                if room < 0:
+                    raise self._damaged(STRINGS, _TOO_LONG)
+                strings[number] = min(text, strings.get(number, text))
+        self._check_rows(STRINGS, rows)
+        return strings
+
+    @property
+    def _room_for_text(self) -> int:
+        """Bytes of text that a file of this size can hold: UTF-16 becomes at most 1.5 times as long in UTF-8."""
+        return self._file.size * 3 // 2
+
+    def _harden(self) -> None:
+        self._connection.text_factory = bytes
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        self._connection.set_progress_handler(lambda: time.monotonic() > self._deadline, _STEPS_BETWEEN_CHECKS)
+        for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
+            self._query(f"PRAGMA {pragma}")
+
+    def _read_schema(self) -> dict[str, _TableInfo]:
+        marks = ", ".join("?" * len(TABLES))
+        found = self._query(
+            "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master "
+            f"WHERE name IN ({marks}) OR (type = 'trigger' AND tbl_name IN ({marks}))",
+            (*TABLES, *TABLES),
+        )
+        tables: dict[str, _TableInfo] = {}
+        for kind, name, on_table, root, sql in found:
+            if kind == b"trigger":
+                raise InputError(
+                    f"{self.name}: {_printable(_decode(on_table))} has a trigger, which nsys never writes; {_AGAIN}"
+                )
+            table = _decode(name)
+            is_virtual = not isinstance(root, int) or root < 1 or _decode(sql).upper().startswith("CREATE VIRTUAL")
+            if kind != b"table" or is_virtual or table in tables:
+                what = "virtual table" if kind == b"table" else _printable(_decode(kind))
+                raise InputError(f"{self.name}: {table} is not an ordinary table but of the kind {what}; {_AGAIN}")
+            tables[table] = self._table_info(table, root)  # type: ignore[arg-type]
+        if not tables:
+            raise InputError(f"{self.name}: is a SQLite database, but none of the tables of an nsys export is in it")
+        return tables
+
+    def _table_info(self, table: str, root: int) -> _TableInfo:
+        with self._file.path.open("rb") as stream:
+            stream.seek((root - 1) * self._file.page_size)
+            if (stream.read(1) or b"\0")[0] in _INDEX_PAGES:
+                raise InputError(f"{self.name}: {table} is a WITHOUT ROWID table, which nsys never writes; {_AGAIN}")
+        described = self._query(f'PRAGMA table_xinfo("{table}")')
+        if any(hidden in _GENERATED for *_, hidden in described):
+            raise InputError(f"{self.name}: {table} has a generated column, which nsys never writes; {_AGAIN}")
+        return _TableInfo(
+            root=root,
+            columns=tuple(_decode(row[1]) for row in described),
+            plain_integers=frozenset(
+                _decode(row[1]) for row in described if "INT" in _decode(row[2]).upper() and not row[5]
+            ),
+        )
+
+    def _read_pages(self, info: _TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
+        if not info.plain_integers.issuperset(columns):
+            raise UnsupportedError("a column is not declared as a plain integer")
+        wanted = [IntegerColumn(index=info.columns.index(column), null=null) for column, null in columns.items()]
+        return dict(zip(columns, read_integers(self._file, root=info.root, columns=wanted), strict=True))
+
+    def _read_slowly(self, table: str, columns: Mapping[str, int]) -> dict[str, Integers]:
+        filled = [(column, null, array("q")) for column, null in columns.items()]
+        with self._reading():
+            for row, values in enumerate(self._scan(table, tuple(columns))):
+                for (column, null, numbers), value in zip(filled, values, strict=True):
+                    if isinstance(value, int):
+                        numbers.append(value)
+                    elif value is None:
+                        numbers.append(null)
+                    else:
+                        raise self._wrong_type(table, column, row, "an integer")
+        return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
+
+    def _scan(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Value, ...]]:
+        """Return the rows in the table's order, and at most one more than the file has room for."""
+        chosen = ", ".join(f'"{column}"' for column in columns)
+        return islice(self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED'), self._most_rows + 1)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if time.monotonic() > self._deadline:
+                reason = f"not read within {self._limits.deadline_s:g} s; {_AGAIN}"
+            else:
+                reason = f"SQLite cannot read it ({_printable(str(error))}); copy or export it again"
+            raise InputError(f"{self.name}: {reason}") from error
+
+    @property
+    def _most_rows(self) -> int:
+        return self._file.size // SMALLEST_ROW
+
+    def _check_rows(self, table: str, rows: int) -> None:
+        if rows > self._most_rows:
+            raise self._damaged(table, "it has more rows than the file has room for")
+        if self._rows.setdefault(table, rows) != rows:
+            raise self._damaged(table, "its columns differ in length")
+
+    def _damaged(self, table: str, how: str) -> InputError:
+        return InputError(f"{self.name}: {table} is damaged: {how}; {_AGAIN}")
+
+    def _wrong_type(self, table: str, column: str, row: int, expected: str) -> InputError:
+        kind = self._query(f'SELECT typeof("{column}") FROM "{table}" NOT INDEXED LIMIT 1 OFFSET {row}')[0][0]
+        return InputError(
+            f"{self.name}: {table} row {row + 1}: {column} is {_decode(kind)}, expected {expected}; {_AGAIN}"
+        )
+
+    def _query(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Value, ...]]:
+        with self._reading():
+            return self._connection.execute(sql, parameters).fetchall()
+
+
+class _TextCodes(dict[Value, int]):
+    """Numbers the texts it is asked for, in that order; TypeError for what is no text, OverflowError for too much."""
+
+    def __init__(self, *, room: int) -> None:
+        super().__init__()
+        self._room = room
+
+    def __missing__(self, text: Value) -> int:
+        if not isinstance(text, bytes | None):
+            raise TypeError(type(text))
+        self._room -= len(text or b"")
+        if self._room < 0:
+            raise OverflowError(_TOO_LONG)
+        self[text] = code = len(self)
+        return code
+
+
+def _decode(value: Value) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _printable(text: str) -> str:
+    """Return text that a file chose, fit for a message of one line."""
+    return "".join(c if c.isprintable() else "?" for c in text[:200])

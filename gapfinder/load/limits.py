@@ -1,0 +1,23 @@
+"""How much one file may cost before it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Bounds on one file.
+
+    Attributes:
+        max_bytes: largest database read, after unpacking; memory is bounded by a small multiple of it.
+        deadline_s: longest time SQLite may work on one file, in seconds.
+        max_lanes: most (process, device) pairs in one report.
+    """
+
+    max_bytes: int = 1 << 37
+    deadline_s: float = 600.0
+    max_lanes: int = 4_096
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,76 @@
+"""Names as pandas categoricals: equal texts are one, sorted, so that nothing depends on the order of rows or ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gapfinder.load.btree import Integers
+
+Booleans = NDArray[np.bool_]
+
+UNNAMED = "<unnamed>"
+"""Stands for a name that the report does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A name per row: `codes` index into `texts`, where None is a name that the report does not tell."""
+
+    codes: Integers
+    texts: tuple[str | None, ...]
+
+    @classmethod
+    def from_bytes(cls, codes: Integers, texts: Iterable[object]) -> Names:
+        """Take texts as stored: not always UTF-8, and empty where there is no name."""
+        return cls(
+            codes,
+            tuple(
+                text.decode("utf-8", errors="replace") if isinstance(text, bytes) and text else None for text in texts
+            ),
+        )
+
+    @classmethod
+    def from_ids(cls, ids: Integers, strings: Mapping[int, bytes]) -> Names:
+        """Look up ids; one that has no string is a name not told."""
+        codes, distinct = pd.factorize(ids)
+        return cls.from_bytes(codes, [strings.get(number) for number in distinct.tolist()])
+
+    def where(self, holds: Iterable[bool]) -> Booleans:
+        """Which rows have a text for which something holds; it is told per text."""
+        return np.fromiter(holds, np.bool_, len(self.texts))[self.codes]
+
+    def is_missing(self) -> Booleans:
+        """Which rows have no name."""
+        return self.where(text is None for text in self.texts)
+
+    def otherwise(self, other: Names) -> Names:
+        """Fill rows without a name from another source."""
+        codes = np.where(self.is_missing(), other.codes + len(self.texts), self.codes)
+        return Names(codes, self.texts + other.texts)
+
+    def at(self, rows: Booleans) -> Names:
+        """Return the names of some rows."""
+        return Names(self.codes[rows], self.texts)
+
+    def categorical(self, *, unnamed: str = UNNAMED) -> pd.Categorical:
+        """Return the names with only those that occur as categories; `unnamed` is the text for no name."""
+        occurs = np.zeros(len(self.texts), np.bool_)
+        occurs[self.codes] = True
+        texts = [unnamed if text is None else text for text in self.texts]
+        categories = sorted({text for text, used in zip(texts, occurs.tolist(), strict=True) if used})
+        position = {text: k for k, text in enumerate(categories)}
+        codes = np.array([position.get(text, -1) for text in texts], _smallest(len(categories)))[self.codes]
+        return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype=object), validate=False)
+
+
+def _smallest(count: int) -> np.dtype[np.signedinteger]:
+    """Return the code type pandas itself would choose: other ones it converts."""
+    return next(np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64) if count <= np.iinfo(t).max)

@@ -1,0 +1,101 @@
+"""Loads one report: checks it, unpacks or exports it when needed, and reads its frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gapfinder.errors import InputError
+from gapfinder.export import export_report
+from gapfinder.load.about import About, read_about
+from gapfinder.load.checks import Content, check_database, file_state, judge_content
+from gapfinder.load.database import Database
+from gapfinder.load.devices import find_lanes, read_devices
+from gapfinder.load.limits import DEFAULT_LIMITS, Limits
+from gapfinder.load.nvtx import read_nvtx
+from gapfinder.load.operations import read_calls, read_copies, read_graphs, read_kernels
+from gapfinder.load.profile import Profile
+from gapfinder.load.schema import NVTX, OS_CALLS, RUNTIME
+from gapfinder.load.unpack import Unpacked
+from gapfinder.tables import CALLS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+
+class _Export:
+    """A checked database; keeps what was unpacked for as long as somebody may read from it."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._limits = limits
+        self._name = path.name
+        self._unpacked: Unpacked | None = None
+        file_state(path)
+        content = judge_content(path)
+        if content is Content.REPORT:
+            path = export_report(path)
+        elif content in (Content.GZIP, Content.ZSTD):
+            self._unpacked = Unpacked(path, content=content, limits=limits)
+            path = self._unpacked.path
+        if judge_content(path) is not Content.SQLITE:
+            raise InputError(f"{self._name}: holds no SQLite database; expected an export of nsys")
+        self._path = path
+        self._state = file_state(path)
+
+    def open(self) -> Database:
+        """Open the database, if it still is the one that was checked."""
+        if file_state(self._path) != self._state:
+            raise InputError(f"{self._name}: changed while it was being read; load it again")
+        return Database(check_database(self._path, limits=self._limits), name=self._name, limits=self._limits)
+
+    def read_calls(self) -> pd.DataFrame:
+        """Return the frame CALLS."""
+        with self.open() as database:
+            return read_calls(database)
+
+
+def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
+    """Load a report: an export (plain, gzip or zstd), or an nsys report, which is exported first.
+
+    The file is never written to, and whatever is in it, nothing but InputError or NsysError comes out.
+    """
+    export = _Export(path, limits)
+    with export.open() as database:
+        about = read_about(database)
+        kernels, copies, graphs = read_kernels(database), read_copies(database), read_graphs(database)
+        lanes = find_lanes((kernels, copies, graphs))
+        if len(lanes) > limits.max_lanes:
+            raise InputError(
+                f"{path.name}: has {len(lanes):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
+            )
+        ranges, marks = read_nvtx(database, capture_end=about.capture_end_ns)
+        has_nvtx, has_calls = database.has_rows(NVTX), database.has_rows(RUNTIME)
+        return Profile(
+            path=path,
+            nsys_version=about.nsys_version,
+            export_schema_version=about.export_schema_version,
+            capture_end_ns=about.capture_end_ns,
+            start_utc_ns=about.start_utc_ns,
+            has_nvtx=has_nvtx,
+            has_calls=has_calls,
+            has_os_calls=database.has_rows(OS_CALLS),
+            kernels=kernels,
+            copies=copies,
+            graphs=graphs,
+            ranges=ranges,
+            marks=marks,
+            devices=read_devices(database, lanes),
+            read_calls=export.read_calls if has_calls else CALLS.empty,
+            notes=tuple(_notes(database, about, has_nvtx=has_nvtx, has_calls=has_calls)),
+        )
+
+
+def _notes(database: Database, about: About, *, has_nvtx: bool, has_calls: bool) -> list[str]:
+    notes = [about.warnings] if about.warnings else []
+    if not has_nvtx:
+        notes.append("no NVTX events were captured")
+    if not has_calls:
+        notes.append("no CUDA API calls were captured")
+    notes += [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
+    return notes

@@ -1,0 +1,91 @@
+"""Unpacks a compressed export into a private temporary file that is removed when nobody needs it."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import shutil
+import tempfile
+import weakref
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import zstandard
+
+from gapfinder.errors import InputError
+from gapfinder.load.checks import Content
+
+if TYPE_CHECKING:
+    from gapfinder.load.limits import Limits
+
+_CHUNK = 1 << 22
+
+
+class Unpacked:
+    """An unpacked export; its folder goes when this object does, at the latest when the interpreter ends."""
+
+    def __init__(self, path: Path, *, content: Content, limits: Limits) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="gapfinder-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.path = folder / path.name
+        try:
+            _unpack(path, self.path, content=content, limits=limits)
+        except BaseException:
+            self._remove()
+            raise
+
+
+def _unpack(source: Path, target: Path, *, content: Content, limits: Limits) -> None:
+    declared = 0
+    try:
+        with source.open("rb") as packed, target.open("xb") as out:
+            declared = _declared_size(packed, content)
+            if declared > shutil.disk_usage(target.parent).free:
+                raise _disk_full(source, target.parent, needed=declared)
+            written = _copy(packed, out, content=content, limit=limits.max_bytes)
+    except (gzip.BadGzipFile, EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise InputError(f"{source.name}: cannot be unpacked, the file is damaged or cut off ({error})") from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise _disk_full(source, target.parent, needed=max(declared, target.stat().st_size)) from error
+        raise InputError(f"{source.name}: cannot be unpacked into {target.parent}: {error.strerror}") from error
+    if written > limits.max_bytes:
+        raise InputError(f"{source.name}: unpacks to more than the limit of {limits.max_bytes:,} bytes")
+    if content is Content.ZSTD and written < declared:  # zstandard takes the end of the file for the end of the data
+        raise InputError(f"{source.name}: cannot be unpacked, it ends after {written:,} of {declared:,} bytes")
+
+
+def _copy(packed: BinaryIO, out: BinaryIO, *, content: Content, limit: int) -> int:
+    """Unpack until the end or just past the limit, and return the bytes written."""
+    written = 0
+    with _reader(packed, content) as reader:
+        while written <= limit and (chunk := reader.read(_CHUNK)):
+            written += out.write(chunk)
+    return written
+
+
+def _disk_full(source: Path, folder: Path, *, needed: int) -> InputError:
+    free = shutil.disk_usage(folder).free
+    return InputError(
+        f"{source.name}: no room to unpack it in {folder.parent}: at least {needed:,} bytes needed, {free:,} free; "
+        "free some space or set TMPDIR to another folder"
+    )
+
+
+def _declared_size(packed: BinaryIO, content: Content) -> int:
+    """Return the least size the packed file says it has: gzip tells it modulo 4 GiB, zstd perhaps not at all."""
+    if content is Content.GZIP:
+        packed.seek(max(packed.seek(0, os.SEEK_END) - 4, 0))
+        size = int.from_bytes(packed.read(4), "little")
+    else:
+        size = zstandard.frame_content_size(packed.read(18))
+    packed.seek(0)
+    return max(size, 0)
+
+
+def _reader(packed: BinaryIO, content: Content) -> gzip.GzipFile | zstandard.ZstdDecompressionReader:
+    if content is Content.GZIP:
+        return gzip.GzipFile(fileobj=packed)
+    return zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)

@@ -1,0 +1,54 @@
+"""What files and folders a user's arguments stand for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gapfinder.errors import InputError
+from gapfinder.load import find_profiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def touch(folder: Path, *names: str) -> list[Path]:
+    files = [folder / name for name in names]
+    for file in files:
+        file.touch()
+    return files
+
+
+def test_a_folder_stands_for_its_profiles_sorted(tmp_path: Path) -> None:
+    names = ["a.sqlite", "b.sqlite.gz", "c.sqlite.zst", "d.nsys-rep", "e.qdrep", "f.qdstrm"]
+    files = touch(tmp_path, *reversed(names))
+    touch(tmp_path, "notes.txt", "a.sqlite-wal", "model.pt")
+    (tmp_path / "g.sqlite").mkdir()
+    assert find_profiles([tmp_path]) == sorted(files)
+
+
+def test_of_a_report_and_its_export_only_the_export_is_taken(tmp_path: Path) -> None:
+    touch(tmp_path, "x.nsys-rep", "x.qdstrm", "x.sqlite", "y.qdstrm", "y.nsys-rep", "z.sqlite.gz", "z.nsys-rep")
+    assert [file.name for file in find_profiles([tmp_path])] == ["x.sqlite", "y.nsys-rep", "z.sqlite.gz"]
+
+
+def test_a_named_file_is_taken_whatever_its_name_and_once(tmp_path: Path) -> None:
+    odd, export = touch(tmp_path, "odd.bin", "a.sqlite")
+    assert find_profiles([odd, tmp_path, export, tmp_path / ".." / tmp_path.name / "odd.bin"]) == [export, odd]
+
+
+def test_a_folder_without_profiles_is_an_error_that_names_what_was_looked_for(tmp_path: Path) -> None:
+    touch(tmp_path, "notes.txt")
+    with pytest.raises(InputError) as caught:
+        find_profiles([tmp_path])
+    message = str(caught.value)
+    assert str(tmp_path) in message
+    assert all(
+        suffix in message for suffix in (".sqlite", ".sqlite.gz", ".sqlite.zst", ".nsys-rep", ".qdrep", ".qdstrm")
+    )
+
+
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no such file or folder: .*gone.sqlite"):
+        find_profiles([tmp_path / "gone.sqlite"])

@@ -1,0 +1,134 @@
+"""Every command, option, exit code, settings key, JSON name and column is in docs/."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import analyses
+import click
+import pytest
+from databases import Copy, Graph, Kernel, nsys_database
+
+from gapfinder import errors
+from gapfinder.analysis import analyze
+from gapfinder.cli.app import commands
+from gapfinder.load import load_profile
+from gapfinder.model import Cause
+from gapfinder.render import render_json, render_text
+from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def document(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def options(command: click.Command) -> list[str]:
+    return [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
+
+
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_every_command_and_option_is_described(name):
+    _, heading, rest = document("commands.md").partition(f"## gapfinder {name}\n")
+    section = rest.partition("\n## ")[0]
+    assert heading
+    assert [option for option in options(commands.commands[name]) if f"`{option}" not in section] == []
+
+
+def test_no_option_is_described_that_is_not_there():
+    known = {option for command in commands.commands.values() for option in options(command)} | {"--version", "--help"}
+    rows = [line.split("`")[1] for line in document("commands.md").splitlines() if line.startswith("| `--")]
+    assert rows
+    assert [row for row in rows if row.split()[0].rstrip(",") not in known] == []
+
+
+def test_every_choice_and_settings_key_is_described():
+    text = document("config.md")
+    assert [key for key in SETTINGS_KEYS if f"| `{key}` |" not in text] == []
+    assert [choice for choice in CountCopies if f"`{choice}`" not in text] == []
+
+
+def test_every_exit_code_is_described():
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    codes = {0} | {value.exit_code for value in classes if issubclass(value, errors.GapfinderError)}
+    text = document("exit_codes.md")
+    assert [code for code in sorted(codes) if f"| {code} |" not in text] == []
+
+
+def keys(value: object, path: str = "") -> set[str]:
+    """Every key of a JSON value with the way to it, such as "lanes[].window.start_ns"."""
+    if isinstance(value, list):
+        return set().union(*(keys(item, f"{path}[]") for item in value))
+    if not isinstance(value, dict) or path.endswith("causes"):
+        return set()
+    places = {key: f"{path}.{key}" if path else key for key in value}
+    return set(places.values()).union(*(keys(value[key], place) for key, place in places.items()))
+
+
+def test_every_json_name_is_described_and_no_other():
+    written = keys(json.loads(render_json(analyses.healthy())))
+    assert "lanes[].steps.items[].overlap_ratio" in written
+    described = {line.split("`")[1] for line in document("json.md").splitlines() if line.startswith("| `")}
+    assert described == written
+
+
+PARTS = {"C": "compute only", "H": "hidden", "E": "exposed", "M": "copy only", "G": "graph only", "I": "idle"}
+CHARACTER = 10_000
+ROWS = {
+    "compute": Kernel(start=0, end=0),
+    "communication": Kernel(start=0, end=0, name="ncclDevKernel_AllReduce", stream=9),
+}
+
+
+def drawn() -> dict[str, str]:
+    """The lines of the picture in meaning.md, by name."""
+    picture = document("meaning.md").partition("```picture\n")[2].partition("```")[0]
+    return {line[:15].strip(): line[15:] for line in picture.splitlines()}
+
+
+def spans(line: str) -> list[tuple[int, int]]:
+    return [(CHARACTER * found.start(), CHARACTER * found.end()) for found in re.finditer("#+", line)]
+
+
+def test_the_picture_of_one_lane_is_true(tmp_path):
+    lines = drawn()
+    kernels = [replace(ROWS[name], start=a, end=b) for name in ROWS for a, b in spans(lines[name])]
+    copies = [Copy(start=a, end=b) for a, b in spans(lines["copy"])]
+    graphs = [Graph(start=a, end=b) for a, b in spans(lines["graph"])]
+    path = nsys_database(tmp_path / "drawn.sqlite", kernels=kernels, copies=copies, graphs=graphs)
+    (lane,) = analyze([load_profile(path)], settings=Settings(min_gap_ns=CHARACTER)).lanes
+    told = dict(re.findall(r"^\| ([a-z ]+) \| [A-Z] \| .* \| ([0-9]+) µs \|$", document("meaning.md"), re.MULTILINE))
+    budget = {part: getattr(lane.budget, f"{part.replace(' ', '_')}_ns") for part in PARTS.values()}
+    assert {part: 1_000 * int(time) for part, time in told.items()} == budget
+    assert {PARTS[letter]: CHARACTER * count for letter, count in Counter(lines["part"]).items()} == budget
+    assert (lane.budget.window_ns, lane.overlap_ratio) == (550_000, None)
+    assert (lane.gaps.count, lane.gaps.total_ns) == (2, 40_000 + 50_000)
+    assert [(hole.start_ns, hole.end_ns) for hole in lane.holes.top] == [(200_000, 350_000), (400_000, 450_000)]
+    first = lane.holes.top[0]
+    assert (first.exposed_ns, first.copy_only_ns, first.idle_ns) == (60_000, 50_000, 40_000)
+
+
+def test_the_readme_shows_the_real_report():
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    shown = [
+        line for line in readme.partition("```text\n")[2].partition("```")[0].splitlines() if line not in ("", "...")
+    ]
+    profile = DOCS.parent / "sample_profiles" / "broken_overlap.sqlite"
+    printed = render_text(analyze([load_profile(profile)], settings=Settings())).splitlines()
+    assert len(shown) > 10
+    assert [line for line in shown if line not in printed] == []
+
+
+def test_every_cause_is_described():
+    assert [cause for cause in Cause if f"`{cause}`" not in document("meaning.md")] == []
+
+
+def test_the_columns_are_those_of_the_code():
+    made = runpy.run_path(str(DOCS / "columns.py"))["columns_document"]()
+    assert document("columns.md") == made, "run `make docs`"
