@@ -5,18 +5,13 @@ All times are int64 nanoseconds on the report's own clock; intervals are half-op
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Straggler
 
 SCHEMA_VERSION = 1
-
-
-class Cause(StrEnum):
-    """Why a hole is there; the closed list every hole is charged to."""
-
-    EXPOSED_COMMUNICATION = "exposed_communication"
-    COPY = "copy"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +88,8 @@ class Hole:
     """A blank between compute: no compute and no graph for at least `min_gap_ns`. Its three parts add up exactly.
 
     Attributes:
+        cause: what most of it is charged to.
+        evidence: what was seen.
         before: name of the operation that ended where the hole starts; None at the window's edge.
         after: name of the operation that started where the hole ends; None at the window's edge.
     """
@@ -103,6 +100,7 @@ class Hole:
     exposed_ns: int
     copy_only_ns: int
     cause: Cause
+    evidence: Evidence
     before: str | None
     after: str | None
 
@@ -167,7 +165,8 @@ class Lane:
         overlap_ratio: hidden / communication; None with `overlap_reason` when it could not be measured.
         overlap_reason: why there is no ratio, or why 0 is structural.
         peer_copy_ns: union of peer-to-peer copies that were not counted as communication.
-        causes: hole time by cause; adds up to holes.total_ns.
+        causes: hole time by cause, from each hole's shares; adds up to holes.total_ns.
+        host: how the process drove its GPU.
         steps: None when no steps were found.
         steps_reason: why there are no steps; None when there are.
     """
@@ -190,6 +189,7 @@ class Lane:
     gaps: Gaps
     holes: Holes
     causes: dict[Cause, int]
+    host: HostActivity
     steps: Steps | None
     steps_reason: str | None
 
@@ -260,4 +260,8 @@ class Analysis:
     lanes: tuple[Lane, ...]
     total: Total | None
     coverage: Coverage
-    decided_names: tuple[DecidedName, ...] = field(default=())
+    decided_names: tuple[DecidedName, ...] = ()
+    collectives: tuple[CollectiveSummary, ...] = ()
+    buckets: tuple[Buckets, ...] = ()
+    stragglers: tuple[Straggler, ...] = ()
+    findings: tuple[Finding, ...] = ()

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from analysis_values import ALL_REDUCE, CLOCK, GEMM, LAYER_NORM, MS, analysis, budget, hole, lane, steps_of, total
 
-from gapfinder.model import Analysis, Cause, DecidedName, Step, Window
+from gapfinder.explanations import Cause
+from gapfinder.model import Analysis, DecidedName, Step, Window
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
 HOSTILE_SHOWN = (

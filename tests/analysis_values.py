@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from gapfinder.explanations import Cause, Evidence, HostActivity
 from gapfinder.model import (
     Analysis,
     Budget,
-    Cause,
     Coverage,
     DecidedName,
     Gaps,
@@ -83,6 +83,7 @@ def lane(
         gaps=Gaps(min_gap_ns=100_000, count=len(gaps), total_ns=sum(gaps), longest_ns=max(gaps, default=0)),
         holes=Holes(min_gap_ns=100_000, count=len(holes), total_ns=sum(hole.duration_ns for hole in holes), top=holes),
         causes=causes,
+        host=HostActivity(),
         steps=steps,
         steps_reason=None if steps else "no NVTX range matched the step pattern",
     )
@@ -106,6 +107,7 @@ def hole(
         exposed_ns=exposed,
         copy_only_ns=copies,
         cause=cause,
+        evidence=Evidence(shares={cause: idle + exposed + copies}),
         before=before,
         after=after,
     )

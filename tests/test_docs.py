@@ -17,8 +17,8 @@ from databases import Copy, Graph, Kernel, nsys_database
 from gapfinder import errors
 from gapfinder.analysis import analyze
 from gapfinder.cli.app import commands
+from gapfinder.explanations import Cause
 from gapfinder.load import load_profile
-from gapfinder.model import Cause
 from gapfinder.render import render_json, render_text
 from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings
 

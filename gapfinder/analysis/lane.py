@@ -10,7 +10,8 @@ import numpy as np
 from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
-from gapfinder.model import Budget, Cause, Hole, Holes, Lane, Steps, Window
+from gapfinder.explanations import Cause, Evidence, HostActivity
+from gapfinder.model import Budget, Hole, Holes, Lane, Steps, Window
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class LaneMeasurement:
             gaps=gaps,
             holes=self._holes(parts),
             causes=_causes(parts),
+            host=HostActivity(),
             steps=steps,
             steps_reason=None if steps else self._steps_reason or "no step is complete inside the window",
         )
@@ -152,6 +154,7 @@ class LaneMeasurement:
             exposed_ns=exposed,
             copy_only_ns=copy,
             cause=max(by_cause, key=lambda cause: by_cause[cause]),
+            evidence=Evidence(shares={cause: ns for cause, ns in by_cause.items() if ns}),
             before=self._name_at(start, at_end=True),
             after=self._name_at(end, at_end=False),
         )

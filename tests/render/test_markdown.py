@@ -9,7 +9,7 @@ import pytest
 from analysis_values import MS, analysis, budget, hole, lane, total
 from markdown_it import MarkdownIt
 
-from gapfinder.model import Cause
+from gapfinder.explanations import Cause
 from gapfinder.render import render_markdown
 
 if TYPE_CHECKING:

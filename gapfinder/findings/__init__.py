@@ -1,0 +1,1 @@
+"""Rules that read an analysis and say what to change."""
