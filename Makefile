@@ -18,8 +18,9 @@ lint: .venv/tools ## style, types and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed ## write docs/columns.md again
+docs: .venv/installed ## write the generated pages of docs/ again
 	$(BIN)/python docs/columns.py
+	$(BIN)/python docs/pages.py
 
 samples: .venv/installed ## build sample_profiles/*.sqlite again
 	$(BIN)/python -m sample_profiles.build

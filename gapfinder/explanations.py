@@ -119,6 +119,7 @@ class CollectiveSummary:
         ideal_ns: summed ideal time from the cost model; None without bytes or link.
         late_lane: the lane waited for in most instances; None without a split.
         late_share: share of the instances in which that lane was the last.
+        skew_ns: how long the first lane waited for the last one, median over instances; None without a split.
     """
 
     operation: str
@@ -138,6 +139,7 @@ class CollectiveSummary:
     ideal_ns: int | None
     late_lane: int | None
     late_share: float | None
+    skew_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,6 +186,30 @@ class Straggler:
     data_ratio: float | None
     what_differs: str
     lost_ns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepSpread:
+    """How far the lanes are apart in the step of one number, by their own time: the step without exposed communication.
+
+    Attributes:
+        number: of the step.
+        lanes: how many have it complete; two or more.
+        slowest_lane: the lane with the longest own time.
+        slowest_own_ns, median_own_ns: its own time, and the median lane's.
+        slowest_compute_ns, median_compute_ns: the longest compute of a lane, and the median lane's.
+        longest_ns, median_ns: of the whole step, whatever the lane.
+    """
+
+    number: int
+    lanes: int
+    slowest_lane: int
+    slowest_own_ns: int
+    median_own_ns: int
+    slowest_compute_ns: int
+    median_compute_ns: int
+    longest_ns: int
+    median_ns: int
 
 
 class Severity(StrEnum):

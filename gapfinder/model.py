@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Straggler
+    from gapfinder.explanations import (
+        Buckets,
+        Cause,
+        CollectiveSummary,
+        Evidence,
+        Finding,
+        HostActivity,
+        StepSpread,
+        Straggler,
+    )
 
 SCHEMA_VERSION = 1
 
@@ -263,5 +272,6 @@ class Analysis:
     decided_names: tuple[DecidedName, ...] = ()
     collectives: tuple[CollectiveSummary, ...] = ()
     buckets: tuple[Buckets, ...] = ()
+    step_spreads: tuple[StepSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
     findings: tuple[Finding, ...] = ()

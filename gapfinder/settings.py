@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
-from gapfinder.units import parse_duration, parse_step_range, parse_window
+from gapfinder.units import parse_bandwidth, parse_duration, parse_step_range, parse_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +42,7 @@ class Settings:
         gpus: CUDA device numbers to keep; empty for all.
         ranks: rank of each lane, in the order lanes are listed; empty to take them from the report.
         top: how many holes are kept in full per lane.
+        link_bandwidth: of each GPU's link to the others in one direction, bytes per second; None where not told.
     """
 
     min_gap_ns: int = DEFAULT_MIN_GAP_NS
@@ -54,6 +55,7 @@ class Settings:
     gpus: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     top: int = 10
+    link_bandwidth: float | None = None
 
 
 def read_settings(*, file: Path | None = None, start: Path) -> Settings:
@@ -159,5 +161,6 @@ SETTINGS_KEYS: Mapping[str, Callable[[Settings, object], Settings]] = {
     "gpus": lambda settings, value: replace(settings, gpus=_numbers(value)),
     "ranks": lambda settings, value: replace(settings, ranks=_numbers(value)),
     "top": lambda settings, value: replace(settings, top=_number(value)),
+    "link-bandwidth": lambda settings, value: replace(settings, link_bandwidth=parse_bandwidth(_text(value))),
 }
 """What each key of a settings file does with its value."""

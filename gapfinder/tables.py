@@ -86,8 +86,8 @@ COPIES = Table(
         Column("bytes", "int64", "bytes moved or set"),
         Column("source_device", "int64", "device read from; -1 where unknown"),
         Column("target_device", "int64", "device written to; -1 where unknown"),
-        Column("source_memory", "int64", "CUPTI memory kind read from (1 pageable, 2 pinned, 3 device); -1 unknown"),
-        Column("target_memory", "int64", "CUPTI memory kind written to; -1 where unknown"),
+        Column("source_memory", "int64", "nsys memory kind read from (0 pageable, 1 pinned, 2 device); -1 unknown"),
+        Column("target_memory", "int64", "nsys memory kind written to; -1 where unknown"),
     ),
 )
 GRAPHS = Table(
@@ -106,6 +106,16 @@ CALLS = Table(
         Column("name", "category", "function, such as cudaLaunchKernel_v7000"),
     ),
 )
+OS_CALLS = Table(
+    "os_calls",
+    "One row per call into the operating system that nsys traced (OSRT_API): host time, blocked or at work there.",
+    (_START, _END, _THREAD, Column("name", "category", "function, such as poll")),
+)
+OVERHEADS = Table(
+    "overheads",
+    "One row per time that profiler or driver took for itself (PROFILER_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD).",
+    (_START, _END, _THREAD, Column("name", "category", "what for, such as CUPTI Buffer flush")),
+)
 RANGES = Table(
     "ranges",
     "One row per NVTX range (event types 59, 60, 70 and 71): host time.",
@@ -117,6 +127,19 @@ RANGES = Table(
         _THREAD,
         Column("domain", "category", "NVTX domain's name; empty for the default domain"),
         Column("name", "category", "the range's text"),
+    ),
+)
+PAYLOADS = Table(
+    "payloads",
+    "One row per NVTX event with a payload of NCCL's that could be decoded: what a call was asked to do.",
+    (
+        _START,
+        Column("end", "int64", "the nanosecond after the last one; -1 where the event has no end"),
+        _THREAD,
+        Column("communicator", "int64", "NCCL's communicator id, read as signed; -1 where not told"),
+        Column("bytes", "int64", "message size as NCCL's call counts it; -1 where not told"),
+        Column("peer", "int64", "rank sent to or received from; -1 where not told"),
+        Column("ranks", "int64", "ranks of the communicator; -1 where not told"),
     ),
 )
 MARKS = Table(
@@ -140,4 +163,4 @@ DEVICES = Table(
     ),
 )
 
-TABLES = (KERNELS, COPIES, GRAPHS, CALLS, RANGES, MARKS, DEVICES)
+TABLES = (KERNELS, COPIES, GRAPHS, CALLS, OS_CALLS, OVERHEADS, RANGES, MARKS, PAYLOADS, DEVICES)

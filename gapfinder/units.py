@@ -6,24 +6,83 @@ Everything else computes in int64 nanoseconds and plain ratios.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ns|us|µs|ms|s)")
+_DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_BYTES_PER_UNIT = {f"{prefix}B": size for prefix, size in _PREFIXES.items()}
+_BYTES_PER_S = {f"{unit}/s": size for unit, size in _BYTES_PER_UNIT.items()} | {
+    f"{prefix}b/s": Fraction(size, 8) for prefix, size in _PREFIXES.items()
+}
+_PER_COUNT = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(.*)")
+_TOO_MUCH = 2**63
+
+
+def _quantity(text: str, units: Mapping[str, int | Fraction]) -> Fraction | None:
+    """Return the number in `text` times its unit; None where it is no number or the unit is another one."""
+    match = _QUANTITY.fullmatch(text.strip())
+    return None if match is None or match[2] not in units else Fraction(match[1]) * units[match[2]]
+
+
+def _whole(quantity: Fraction, *, text: str, noun: str) -> int:
+    if quantity.denominator != 1 or quantity >= _TOO_MUCH:
+        raise InputError(f"not a whole number of {noun}: {text!r}")
+    return int(quantity)
 
 
 def parse_duration(text: str) -> int:
     """Return `text` ("100us", "1.2 s") in nanoseconds; a unit is required, fractions of a ns are refused."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
+    nanoseconds = _quantity(text, _NS_PER_UNIT)
+    if nanoseconds is None:
         raise InputError(f"not a duration: {text!r}; write a number and a unit, such as 100us, 2.5ms or 1.2s")
-    nanoseconds = Decimal(match[1]) * _NS_PER_UNIT[match[2]]
-    if nanoseconds != nanoseconds.to_integral_value() or nanoseconds >= 2**63:
-        raise InputError(f"not a whole number of nanoseconds below 292 years: {text!r}")
-    return int(nanoseconds)
+    return _whole(nanoseconds, text=text, noun="nanoseconds below 292 years")
+
+
+def parse_bytes(text: str) -> int:
+    """Return `text` ("14GB", "1.5 GiB") in bytes; GB is 1e9 and GiB 2**30 of them, and the B is required."""
+    size = _quantity(text, _BYTES_PER_UNIT)
+    if size is None:
+        number, prefix = _meant(text, otherwise="14G")
+        raise InputError(f"not a size: {text!r}; write {number}{prefix}B (bytes)")
+    return _whole(size, text=text, noun="bytes")
+
+
+def parse_bandwidth(text: str) -> int:
+    """Return `text` ("40Gb/s", "5 GB/s") in bytes per second; b is a bit and B a byte, and one of them is required."""
+    bandwidth = _quantity(text, _BYTES_PER_S)
+    if bandwidth is None:
+        number, prefix = _meant(text, otherwise="40G")
+        unit = f"{number}{prefix}"
+        raise InputError(f"not a bandwidth: {text!r}; write {unit}b/s (bits a second) or {unit}B/s (bytes a second)")
+    if not bandwidth:
+        raise InputError(f"not a bandwidth: {text!r}; over such a link nothing arrives")
+    return _whole(bandwidth, text=text, noun="bytes per second")
+
+
+def parse_count(text: str) -> int:
+    """Return `text` ("7B", "125M", "1000") as a number; K, M, B and T are thousand, million, billion and trillion."""
+    count = _quantity(text, _PER_COUNT)
+    if count is None:
+        raise InputError(f"not a count: {text!r}; write a number and K, M, B (billion) or T, such as 7B")
+    return _whole(count, text=text, noun="things counted")
+
+
+def _meant(text: str, *, otherwise: str) -> tuple[str, str]:
+    """Return the number and the prefix that a quantity with a wrong unit starts with; `otherwise` where it has none."""
+    match = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*((?:[kmgt]i?)?)", text, re.IGNORECASE)
+    if match is None:
+        return otherwise[:-1], otherwise[-1]
+    known = {prefix.lower(): prefix for prefix in _PREFIXES}
+    return match[1], known[match[2].lower()]
 
 
 def parse_window(text: str) -> tuple[int, int]:
@@ -49,12 +108,29 @@ def format_duration(ns: int) -> str:
     """Return a duration with four significant digits and a fitting unit ("1.234 ms"); below 1 µs it is exact."""
     if abs(ns) < _NS_PER_UNIT["µs"]:
         return f"{ns} ns"
-    for unit in ("µs", "ms", "s"):
-        value = ns / _NS_PER_UNIT[unit]
+    return _four_digits(ns, {unit: _NS_PER_UNIT[unit] for unit in ("µs", "ms", "s")})
+
+
+def format_bytes(size: int) -> str:
+    """Return a size with four significant digits and a fitting decimal unit ("14.00 GB"); below 1 kB it is exact."""
+    if abs(size) < _DECIMAL["k"]:
+        return f"{size} B"
+    return _four_digits(size, {f"{prefix}B": factor for prefix, factor in _DECIMAL.items()})
+
+
+def format_bandwidth(bandwidth: float) -> str:
+    """Return bytes per second with four significant digits and a fitting decimal unit ("5.000 GB/s")."""
+    return f"{format_bytes(round(bandwidth))}/s"
+
+
+def _four_digits(number: float, units: Mapping[str, int]) -> str:
+    """Return `number` in the first of the growing `units` in which it stays below 1,000, else in the last."""
+    for unit, size in units.items():
+        value = number / size
         for decimals, limit in ((3, 10), (2, 100), (1, 1_000)):
             if abs(round(value, decimals)) < limit:
                 return f"{value:.{decimals}f} {unit}"
-    return f"{ns / _NS_PER_UNIT['s']:,.1f} s"
+    return f"{value:,.1f} {unit}"
 
 
 def format_time(ns: int) -> str:

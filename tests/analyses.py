@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from analysis_values import ALL_REDUCE, CLOCK, GEMM, LAYER_NORM, MS, analysis, budget, hole, lane, steps_of, total
 
-from gapfinder.explanations import Cause
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, Severity, StepSpread, Straggler
 from gapfinder.model import Analysis, DecidedName, Step, Window
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
@@ -58,6 +58,133 @@ def healthy() -> Analysis:
             DecidedName(name=ALL_REDUCE, pattern="(?<![a-z])nccl", is_communication=True, share=0.345),
             DecidedName(name="moe_dispatch(float*)", pattern=None, is_communication=False, share=0.021),
         ),
+    )
+
+
+def explained() -> Analysis:
+    """Two ranks that say why: evidence of every kind, a collective with its bill, a straggler, findings."""
+    waited = hole(
+        100 * MS,
+        exposed=11 * MS,
+        idle=1 * MS,
+        cause=Cause.EXPOSED_WAIT,
+        evidence=Evidence(
+            shares={Cause.EXPOSED_WAIT: 7 * MS, Cause.EXPOSED_TRANSFER: 4 * MS, Cause.LAUNCH_BOUND: 1 * MS},
+            operation="AllReduce",
+            wait_ns=7 * MS,
+            transfer_ns=4 * MS,
+            late_lane=1,
+            launch_delay_ns=800_000,
+        ),
+    )
+    loaded = hole(
+        10 * MS,
+        idle=13 * MS,
+        cause=Cause.DATA_LOADING,
+        evidence=Evidence(
+            shares={Cause.DATA_LOADING: 13 * MS},
+            call="poll",
+            call_ns=12 * MS,
+            nvtx="data loading",
+            launch_delay_ns=13 * MS,
+        ),
+    )
+    copied = hole(
+        50 * MS,
+        copies=2 * MS,
+        cause=Cause.HOST_TO_DEVICE_COPY,
+        evidence=Evidence(
+            shares={Cause.HOST_TO_DEVICE_COPY: 2 * MS}, copied_bytes=8_000_000, copy_bandwidth=4e9, is_pageable=True
+        ),
+    )
+    spent = budget(compute=68 * MS, hidden=6 * MS, exposed=11 * MS, copies=2 * MS, idle=13 * MS)
+    first = lane(spent, rank=0, overlap_ratio=6 / 17, holes=(loaded, waited, copied))
+    first = replace(
+        first, causes={Cause.DATA_LOADING: 13 * MS, **waited.evidence.shares, Cause.HOST_TO_DEVICE_COPY: 2 * MS}
+    )
+    quick = budget(compute=90 * MS, hidden=10 * MS)
+    second = lane(quick, rank=1, pid=4_712, device=1, overlap_ratio=1.0)
+    both = budget(compute=158 * MS, hidden=16 * MS, exposed=11 * MS, copies=2 * MS, idle=13 * MS)
+    made = analysis(first, second, total=total(2, both, ratio=16 / 27, worst=0))
+    return replace(
+        made,
+        collectives=(_all_reduce("0x7f01", exposed_ns=11 * MS), _all_reduce("0x7f02", exposed_ns=0)),
+        buckets=(
+            Buckets(
+                lane=0,
+                per_step=3.0,
+                start_into_backward=0.4,
+                after_backward_ns=2 * MS,
+                backward_ns=24 * MS,
+                median_ns=4 * MS,
+                micro_steps=1,
+            ),
+        ),
+        step_spreads=(
+            StepSpread(
+                number=3,
+                lanes=2,
+                slowest_lane=1,
+                slowest_own_ns=24 * MS,
+                median_own_ns=22 * MS,
+                slowest_compute_ns=21 * MS,
+                median_compute_ns=19 * MS,
+                longest_ns=25 * MS,
+                median_ns=25 * MS,
+            ),
+        ),
+        stragglers=(
+            Straggler(
+                lane=1,
+                steps=(4, 5),
+                compute_ratio=1.3,
+                launch_delay_ns=120_000,
+                data_ratio=None,
+                what_differs="compute",
+                lost_ns=7 * MS,
+            ),
+        ),
+        findings=(
+            _finding(Severity.WARNING, "data-starved", "The GPU waits for data", 13 * MS),
+            _finding(Severity.CRITICAL, "straggler", "Rank 1 is slower than the others, which wait", 7 * MS, lane=1),
+            _finding(Severity.INFO, "pageable-copies", "The GPU waits for copies from pageable memory", 2 * MS),
+            _finding(Severity.INFO, "capture-quality", "The capture is not as good as it could be", 0),
+        ),
+    )
+
+
+def _all_reduce(communicator: str, *, exposed_ns: int) -> CollectiveSummary:
+    return CollectiveSummary(
+        operation="AllReduce",
+        communicator=communicator,
+        instances=6,
+        unmatched=1,
+        lanes=(0, 1),
+        per_step=3.0,
+        bytes_total=6 * 50_000_000,
+        total_ns=34 * MS,
+        hidden_ns=34 * MS - exposed_ns,
+        exposed_ns=exposed_ns,
+        wait_ns=7 * MS,
+        transfer_ns=27 * MS,
+        algorithm_bandwidth=22.2e9,
+        bus_bandwidth=22.2e9,
+        ideal_ns=9 * MS,
+        late_lane=1,
+        late_share=0.75,
+    )
+
+
+def _finding(severity: Severity, code: str, title: str, lost_ns: int, *, lane: int | None = None) -> Finding:
+    return Finding(
+        code=code,
+        severity=severity,
+        title=title,
+        detail=f"Detail of {code}.",
+        advice=f"Change what {code} says.",
+        lost_ns=lost_ns,
+        share=lost_ns / (200 * MS),
+        lane=lane,
     )
 
 
@@ -125,6 +252,14 @@ def hostile() -> Analysis:
             ),
         ),
     )
+    seen = Evidence(
+        shares={Cause.OS_CALL: 9 * MS},
+        call=HOSTILE,
+        call_ns=9 * MS,
+        nvtx=HOSTILE,
+        operation=HOSTILE,
+        transfer_ns=1 * MS,
+    )
     lanes = [
         lane(
             spent,
@@ -132,18 +267,23 @@ def hostile() -> Analysis:
             file=HOSTILE + str(pid),
             gpu_name=HOSTILE,
             overlap_ratio=2 / 3,
-            holes=(hole(0, exposed=9 * MS, cause=Cause.EXPOSED_COMMUNICATION, before=HOSTILE, after=HOSTILE),),
+            holes=(hole(0, exposed=9 * MS, cause=Cause.OS_CALL, before=HOSTILE, after=HOSTILE, evidence=seen),),
             steps=steps,
         )
         for pid in (1, 2)
     ]
     both = budget(compute=120 * MS, hidden=40 * MS, exposed=20 * MS, idle=20 * MS)
-    return analysis(
+    made = analysis(
         *lanes,
         total=total(2, both, ratio=2 / 3, worst=0),
         notes=(f"note about {HOSTILE}",),
         names=(DecidedName(name=HOSTILE, pattern=HOSTILE, is_communication=True, share=0.5),),
         files=(HOSTILE + "1", HOSTILE + "2"),
+    )
+    return replace(
+        made,
+        collectives=(replace(_all_reduce(HOSTILE, exposed_ns=MS), operation=HOSTILE),),
+        findings=tuple(_finding(severity, HOSTILE, HOSTILE, 10 * MS) for severity in Severity),
     )
 
 
@@ -190,6 +330,7 @@ SITUATIONS = {
     case.__name__: case
     for case in (
         healthy,
+        explained,
         nothing,
         no_communication,
         graphs,

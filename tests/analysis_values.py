@@ -98,6 +98,7 @@ def hole(
     cause: Cause,
     before: str | None = GEMM,
     after: str | None = GEMM,
+    evidence: Evidence | None = None,
 ) -> Hole:
     """Return a hole that starts `start` ns after CLOCK and is as long as its parts."""
     return Hole(
@@ -107,7 +108,7 @@ def hole(
         exposed_ns=exposed,
         copy_only_ns=copies,
         cause=cause,
-        evidence=Evidence(shares={cause: idle + exposed + copies}),
+        evidence=evidence or Evidence(shares={cause: idle + exposed + copies}),
         before=before,
         after=after,
     )

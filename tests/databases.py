@@ -83,7 +83,10 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """An NVTX event: a range, or with event_type MARK a mark. `is_registered` stores its name by id."""
+    """An NVTX event: a range, or with event_type MARK a mark. `is_registered` stores its name by id.
+
+    `payload` is its binaryData, a column that is left out where no event has one.
+    """
 
     start: int
     end: int | None
@@ -93,6 +96,7 @@ class Range:
     domain: int = 0
     event_type: int = PUSH_POP
     is_registered: bool = False
+    payload: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,13 +226,15 @@ def _events(
 ) -> tuple[Sequence[str], list[Sequence[object]]]:
     columns = ("start", "end", "eventType", "text TEXT", "globalTid", "textId", "domainId")
     rows: list[Sequence[object]] = [
-        (0, None, DOMAIN, name, global_tid(pid), None, domain) for (pid, domain), name in domains.items()
+        (0, None, DOMAIN, name, global_tid(pid), None, domain, None) for (pid, domain), name in domains.items()
     ]
     for r in ranges:
         text_id = _intern(r.name, strings) if r.is_registered and r.name is not None else None
         text = r.name if text_id is None else None
-        rows.append((r.start, r.end, r.event_type, text, global_tid(r.pid, r.tid), text_id, r.domain))
-    return columns, rows
+        rows.append((r.start, r.end, r.event_type, text, global_tid(r.pid, r.tid), text_id, r.domain, r.payload))
+    if all(row[-1] is None for row in rows):
+        return columns, [row[:-1] for row in rows]
+    return (*columns, "binaryData TEXT"), rows
 
 
 def _gpus(gpus: Sequence[Gpu]) -> dict[str, tuple[Sequence[str], list[Sequence[object]]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from gapfinder.load.profile import Profile
-from gapfinder.tables import CALLS, COPIES, DEVICES, GRAPHS, KERNELS, MARKS, MEMSET, RANGES
+from gapfinder.tables import CALLS, COPIES, DEVICES, GRAPHS, KERNELS, MARKS, MEMSET, OS_CALLS, OVERHEADS, RANGES
 
 GEMM = "void cutlass::gemm<float, 4>(float*)"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -48,6 +48,9 @@ class M:
     context: int = 1
     source: int = -1
     target: int = -1
+    size: int = 1024
+    from_memory: int = -1
+    to_memory: int = -1
 
 
 @dataclass
@@ -69,6 +72,28 @@ class R:
     end: int
     correlation: int
     name: str = "cudaLaunchKernel_v7000"
+    pid: int = 100
+    tid: int = 100
+
+
+@dataclass
+class S:
+    """A call into the operating system."""
+
+    start: int
+    end: int
+    name: str = "poll"
+    pid: int = 100
+    tid: int = 100
+
+
+@dataclass
+class V:
+    """Overhead of profiler or driver."""
+
+    start: int
+    end: int
+    name: str = "CUPTI Buffer flush"
     pid: int = 100
     tid: int = 100
 
@@ -113,8 +138,13 @@ def _frame(table, rows: list[dict]) -> pd.DataFrame:
 
 
 def _copy(row: M) -> dict[str, int]:
-    memory = {"source_memory": -1, "target_memory": -1, "source_device": row.source, "target_device": row.target}
-    return {**_place(row), "kind": row.kind, "bytes": 1024, **memory}
+    memory = {"source_memory": row.from_memory, "target_memory": row.to_memory}
+    devices = {"source_device": row.source, "target_device": row.target}
+    return {**_place(row), "kind": row.kind, "bytes": row.size, **memory, **devices}
+
+
+def _named(row: S | V) -> dict[str, object]:
+    return {"start": row.start, "end": row.end, "thread": process(row.pid) + row.tid, "name": row.name}
 
 
 def _range(row: N) -> dict[str, object]:
@@ -130,10 +160,10 @@ def _range(row: N) -> dict[str, object]:
 
 
 def profile(
-    *rows: K | M | G | R | N | Mark, devices: list[tuple[int, int, int, str]] = (), name: str = "a.sqlite"
+    *rows: K | M | G | R | S | V | N | Mark, devices: list[tuple[int, int, int, str]] = (), name: str = "a.sqlite"
 ) -> Profile:
     """Return a profile of these rows; `devices` are (pid, device, gpu, gpu name)."""
-    of = {kind: [row for row in rows if isinstance(row, kind)] for kind in (K, M, G, R, N, Mark)}
+    of = {kind: [row for row in rows if isinstance(row, kind)] for kind in (K, M, G, R, S, V, N, Mark)}
     calls = [
         {"start": r.start, "end": r.end, "thread": process(r.pid) + r.tid, "correlation": r.correlation, "name": r.name}
         for r in of[R]
@@ -148,7 +178,7 @@ def profile(
         start_utc_ns=None,
         has_nvtx=bool(of[N] or of[Mark]),
         has_calls=bool(calls),
-        has_os_calls=False,
+        has_os_calls=bool(of[S]),
         kernels=_frame(KERNELS, [{**_place(k), "name": k.name} for k in of[K]]),
         copies=_frame(COPIES, [_copy(m) for m in of[M]]),
         graphs=_frame(GRAPHS, [{**_place(g), "graph": 1} for g in of[G]]),
@@ -156,6 +186,8 @@ def profile(
         marks=_frame(MARKS, marks),
         devices=_frame(DEVICES, gpus),
         read_calls=lambda: _frame(CALLS, calls),
+        read_os_calls=lambda: _frame(OS_CALLS, [_named(s) for s in of[S]]),
+        read_overheads=lambda: _frame(OVERHEADS, [_named(v) for v in of[V]]),
     )
 
 
@@ -172,6 +204,8 @@ __all__ = [
     "Mark",
     "N",
     "R",
+    "S",
+    "V",
     "process",
     "profile",
 ]

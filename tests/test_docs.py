@@ -18,6 +18,9 @@ from gapfinder import errors
 from gapfinder.analysis import analyze
 from gapfinder.cli.app import commands
 from gapfinder.explanations import Cause
+from gapfinder.findings import explained
+from gapfinder.findings.faults import FAULTS
+from gapfinder.findings.registry import PAGES
 from gapfinder.load import load_profile
 from gapfinder.render import render_json, render_text
 from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings
@@ -30,7 +33,13 @@ def document(name: str) -> str:
 
 
 def options(command: click.Command) -> list[str]:
-    return [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
+    """The options of a command and of the commands below it."""
+    found = [name for option in command.params if isinstance(option, click.Option) for name in option.opts]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found += options(command.get_command(context, name))
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(commands.commands))
@@ -65,14 +74,15 @@ def keys(value: object, path: str = "") -> set[str]:
     """Every key of a JSON value with the way to it, such as "lanes[].window.start_ns"."""
     if isinstance(value, list):
         return set().union(*(keys(item, f"{path}[]") for item in value))
-    if not isinstance(value, dict) or path.endswith("causes"):
+    if not isinstance(value, dict) or path.endswith(("causes", "shares")):
         return set()
     places = {key: f"{path}.{key}" if path else key for key in value}
     return set(places.values()).union(*(keys(value[key], place) for key, place in places.items()))
 
 
 def test_every_json_name_is_described_and_no_other():
-    written = keys(json.loads(render_json(analyses.healthy())))
+    situations = (analyses.healthy(), analyses.explained())
+    written = set().union(*(keys(json.loads(render_json(situation))) for situation in situations))
     assert "lanes[].steps.items[].overlap_ratio" in written
     described = {line.split("`")[1] for line in document("json.md").splitlines() if line.startswith("| `")}
     assert described == written
@@ -120,13 +130,19 @@ def test_the_readme_shows_the_real_report():
         line for line in readme.partition("```text\n")[2].partition("```")[0].splitlines() if line not in ("", "...")
     ]
     profile = DOCS.parent / "sample_profiles" / "broken_overlap.sqlite"
-    printed = render_text(analyze([load_profile(profile)], settings=Settings())).splitlines()
+    printed = render_text(explained(analyze([load_profile(profile)], settings=Settings()))).splitlines()
     assert len(shown) > 10
     assert [line for line in shown if line not in printed] == []
 
 
 def test_every_cause_is_described():
     assert [cause for cause in Cause if f"`{cause}`" not in document("meaning.md")] == []
+
+
+@pytest.mark.parametrize(("name", "codes"), [("rules.md", PAGES), ("faults.md", FAULTS)])
+def test_every_rule_and_fault_is_described_as_gapfinder_explains_it(name, codes):
+    assert document(name) == runpy.run_path(str(DOCS / "pages.py"))["DOCUMENTS"][name](), "run `make docs`"
+    assert [line.removeprefix("## ") for line in document(name).splitlines() if line.startswith("## ")] == list(codes)
 
 
 def test_the_columns_are_those_of_the_code():

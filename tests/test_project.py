@@ -63,11 +63,15 @@ def command_lines(path: Path) -> list[list[str]]:
 
 def check_command(words: list[str]) -> str | None:
     """Return what is wrong with a documented command line."""
-    command = commands.commands.get(words[1])
+    command: click.Command | None = commands
+    rest = [word for word in words if word != "..."]
+    while isinstance(command, click.Group):
+        _, *rest = rest
+        command = command.get_command(click.Context(command), rest[0])
     if command is None:
-        return None if words[1] in ("--version", "--help") else f"no command {words[1]}"
+        return None if rest[0] in ("--version", "--help") else f"no command {rest[0]}"
     try:
-        command.make_context(words[1], [word for word in words[2:] if word != "..."])
+        command.make_context(rest[0], rest[1:])
     except click.ClickException as error:
         return error.format_message()
     return None
@@ -92,6 +96,8 @@ def test_a_wrong_command_line_would_be_seen():
     assert check_command(["gapfinder", "analyse", "x"]) == "no command analyse"
     assert "No such option" in check_command(["gapfinder", "analyze", "x", "--frmat", "json"])
     assert check_command(["gapfinder", "analyze", "x", "--format", "pdf"]) is not None
+    assert check_command(["gapfinder", "estimate", "all-redcue"]) == "no command all-redcue"
+    assert "No such option" in check_command(["gapfinder", "estimate", "plan", "--memry", "80GB"])
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

@@ -16,6 +16,7 @@ count-copies = "peer"
 gpus = [0, 3]
 ranks = [5, 4]
 top = 3
+link-bandwidth = "400Gb/s"
 """
 EXPECTED = Settings(
     min_gap_ns=2_500,
@@ -28,6 +29,7 @@ EXPECTED = Settings(
     gpus=(0, 3),
     ranks=(5, 4),
     top=3,
+    link_bandwidth=50_000_000_000,
 )
 
 

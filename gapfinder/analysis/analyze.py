@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from gapfinder.analysis.collectives import summarise_collectives
 from gapfinder.analysis.lane import NO_COMMUNICATION
+from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
+from gapfinder.analysis.stragglers import find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
 from gapfinder.settings import Settings
@@ -34,7 +37,13 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
     reports = [measure_report(profile, settings=settings) for profile in profiles]
     _check_found(reports, settings=settings)
     files = _file_names([report.profile_path for report in reports])
-    lanes = _joined_lanes(reports, files=files, settings=settings)
+    placed, lanes = _joined_lanes(reports, files=files, settings=settings)
+    kept = [one.communication for _, one in placed]
+    times = match_lanes([one.communication.to_match(file=report) for report, one in placed])
+    lanes = tuple(
+        one.holes.explain(lane, communication=one.communication, times=own)
+        for lane, (_, one), own in zip(lanes, placed, times, strict=True)
+    )
     return Analysis(
         source=Source(
             files=tuple(files),
@@ -43,8 +52,12 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         ),
         lanes=lanes,
         total=_total(lanes) if lanes else None,
-        coverage=_joined_coverage(reports, files=files),
+        coverage=_joined_coverage(reports, files=files, notes=straggler_notes(lanes)),
         decided_names=_decided_names(reports),
+        collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
+        buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
+        step_spreads=spread_of_steps(lanes),
+        stragglers=find_stragglers(lanes, host=[one.host_steps for _, one in placed], kept=kept, times=times),
     )
 
 
@@ -71,8 +84,13 @@ def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> No
         raise InputError(f"no step in {first}:{last}; the steps with GPU work are {numbers[0]} to {numbers[-1]}")
 
 
-def _joined_lanes(reports: Sequence[MeasuredReport], *, files: Sequence[str], settings: Settings) -> tuple[Lane, ...]:
-    """Return all lanes in order of rank where all ranks are known, else of file, process and device."""
+def _joined_lanes(
+    reports: Sequence[MeasuredReport], *, files: Sequence[str], settings: Settings
+) -> tuple[list[tuple[int, MeasuredLane]], tuple[Lane, ...]]:
+    """Return all lanes in order of rank where all ranks are known, else of file, process and device.
+
+    Each comes twice: as measured, with the place of its report, and as it is handed on.
+    """
     placed = [(place, one) for place, report in enumerate(reports) for one in report.lanes]
     processes = [(place, one.process) for place, one in placed]
     ranks = [
@@ -86,10 +104,11 @@ def _joined_lanes(reports: Sequence[MeasuredReport], *, files: Sequence[str], se
     order = list(range(len(placed)))
     if len(set(known)) == len(placed):
         order.sort(key=known.__getitem__)
-    sharing = _sharing([placed[place] for place in order])
-    return tuple(
-        replace(placed[at][1].lane, file=files[placed[at][0]], rank=ranks[at], shares_gpu_with=shared)
-        for at, shared in zip(order, sharing, strict=True)
+    in_order = [placed[at] for at in order]
+    sharing = _sharing(in_order)
+    return in_order, tuple(
+        replace(one.lane, file=files[report], rank=ranks[at], shares_gpu_with=shared)
+        for at, (report, one), shared in zip(order, in_order, sharing, strict=True)
     )
 
 
@@ -145,10 +164,13 @@ def _decided_names(reports: Sequence[MeasuredReport]) -> tuple[DecidedName, ...]
     )
 
 
-def _joined_coverage(reports: Sequence[MeasuredReport], *, files: Sequence[str]) -> Coverage:
-    """Return what any of the reports holds; of several reports each note says which one it is about."""
+def _joined_coverage(reports: Sequence[MeasuredReport], *, files: Sequence[str], notes: Iterable[str]) -> Coverage:
+    """Return what any of the reports holds; of several reports each note says which one it is about.
+
+    `notes` are about all of them and come last.
+    """
     found = [report.coverage for report in reports]
-    notes = (
+    of_reports = (
         f"{file}: {note}" if len(reports) > 1 else note
         for file, coverage in zip(files, found, strict=True)
         for note in coverage.notes
@@ -160,7 +182,7 @@ def _joined_coverage(reports: Sequence[MeasuredReport], *, files: Sequence[str])
         nvtx=any(one.nvtx for one in found),
         runtime=any(one.runtime for one in found),
         osrt=any(one.osrt for one in found),
-        notes=tuple(notes),
+        notes=(*of_reports, *notes),
     )
 
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
+PAGEABLE = 0
+"""nsys's number of pageable host memory (ENUM_CUDA_MEM_KIND)."""
+
 # CUpti_ActivityMemcpyKind
+HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 _DEVICE_TO_DEVICE = 8
 _PEER_TO_PEER = 10
 
@@ -30,6 +34,14 @@ def peer_copies(copies: pd.DataFrame) -> Bools:
     peer: Bools = (kind == _DEVICE_TO_DEVICE) & (source >= 0) & (target >= 0) & (source != target)
     peer |= kind == _PEER_TO_PEER
     return peer
+
+
+def pageable_copies(copies: pd.DataFrame) -> Bools:
+    """Return which rows of COPIES read or write pageable host memory; shape (n,)."""
+    kinds, sources, targets = (copies[name].to_numpy() for name in ("kind", "source_memory", "target_memory"))
+    pageable: Bools = (kinds == HOST_TO_DEVICE) & (sources == PAGEABLE)
+    pageable |= (kinds == DEVICE_TO_HOST) & (targets == PAGEABLE)
+    return pageable
 
 
 def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: dict[int, Launches]) -> Bools:

@@ -101,6 +101,16 @@ def clip(one: Intervals, *, window: Window) -> Intervals:
     return Intervals(starts, ends)
 
 
+def intersect(one: Intervals, other: Intervals) -> Intervals:
+    """Return what both sets cover."""
+    first = np.searchsorted(one.ends, other.starts, side="right")
+    count = np.maximum(np.searchsorted(one.starts, other.ends, side="left") - first, 0)
+    pair = np.repeat(np.arange(len(other)), count)
+    place = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count - first, count)
+    starts, ends = np.maximum(one.starts[place], other.starts[pair]), np.minimum(one.ends[place], other.ends[pair])
+    return Intervals(starts, ends)
+
+
 class Measure:
     """Answers how much of a set lies in any stretch of time; built once, each answer takes two binary searches."""
 

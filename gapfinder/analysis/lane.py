@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
+from gapfinder.analysis.host_activity import ActivitySources, host_activity
 from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
@@ -85,15 +87,20 @@ class LaneMeasurement:
         """Return the numbers of the lane's steps that have GPU work."""
         return self._step_windows.numbers.tolist() if self._step_windows else []
 
-    def lane(self, window: Window, *, rank: int | None, gpu_name: str | None) -> Lane:
-        """Return the lane's results inside `window`; what only a look at all lanes tells is left empty."""
+    def lane(self, window: Window, *, rank: int | None, gpu_name: str | None) -> tuple[Lane, ChargedHoles]:
+        """Return the lane's results inside `window`; what only a look at all lanes tells is left empty.
+
+        With it come its holes, for causes can be told once the communication of all lanes is known.
+        """
         budget = self._timeline.budget(window)
         overlap = self._overlap(window, budget)
         gaps = self._timeline.gaps(window, min_gap=self._settings.min_gap_ns)
         parts = self._timeline.holes(window, min_gap=self._settings.min_gap_ns)
+        longest = np.lexsort((parts.starts, -parts.lengths))[: self._settings.top]
+        charged = charge_holes(parts, sources=self._sources(), top=longest)
         steps = self._steps(window)
         operations = self.operations
-        return Lane(
+        lane = Lane(
             file="",
             pid=process_id(operations.process),
             device=operations.device,
@@ -110,19 +117,26 @@ class LaneMeasurement:
             overlap_reason=overlap.reason,
             peer_copy_ns=self._timeline.peer_copy_time(window),
             gaps=gaps,
-            holes=self._holes(parts),
-            causes=_causes(parts),
-            host=HostActivity(),
+            holes=self._holes(parts, charged),
+            causes={},
+            host=self._activity(parts, window),
             steps=steps,
             steps_reason=None if steps else self._steps_reason or "no step is complete inside the window",
         )
+        return lane, charged
 
     def _steps(self, window: Window) -> Steps | None:
+        steps = self.complete_steps(window)
+        if steps is None:
+            return None
+        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=not self._is_untraced)
+
+    def complete_steps(self, window: Window) -> StepWindows | None:
+        """Return the lane's complete steps inside `window`; None when no steps were found."""
         if self._step_windows is None:
             return None
         asked = self._settings.step_range is not None
-        steps = self._step_windows.complete(inside=window, keep_first=asked)
-        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=not self._is_untraced)
+        return self._step_windows.complete(inside=window, keep_first=asked)
 
     def _overlap(self, window: Window, budget: Budget) -> Overlap:
         """Return hidden / communication, unless graphs hide it or there is no communication."""
@@ -134,27 +148,54 @@ class LaneMeasurement:
             return Overlap(None, NO_COMMUNICATION)
         return Overlap(budget.overlap_ratio, SINGLE_STREAM if self.operations.is_single_stream else None)
 
-    def _holes(self, parts: HoleParts) -> Holes:
-        longest = np.lexsort((parts.starts, -parts.lengths))[: self._settings.top]
+    def _sources(self) -> HoleSources:
+        operations, report = self.operations, self._report
+        return HoleSources(
+            lane=operations,
+            copies=report.profile.copies.iloc[operations.copy_rows],
+            ranges=report.profile.ranges,
+            busy=self._timeline.busy,
+            launches=report.launches.get(operations.process),
+            host=report.host_time(operations.process),
+        )
+
+    def _activity(self, parts: HoleParts, window: Window) -> HostActivity:
+        operations, report = self.operations, self._report
+        ranges = report.steps.get(operations.process)
+        return host_activity(
+            ActivitySources(
+                lane=operations,
+                copies=report.profile.copies.iloc[operations.copy_rows],
+                launches=report.launches.get(operations.process),
+                host=report.host_time(operations.process),
+                holes=parts,
+                window=window,
+                steady_from=int(ranges.starts[1]) if ranges is not None and len(ranges) > 1 else None,
+            )
+        )
+
+    def _holes(self, parts: HoleParts, charged: ChargedHoles) -> Holes:
         return Holes(
             min_gap_ns=self._settings.min_gap_ns,
             count=len(parts),
             total_ns=int(parts.lengths.sum()),
-            top=tuple(self._hole(parts, int(place)) for place in longest),
+            top=tuple(
+                self._hole(parts, place, evidence)
+                for place, evidence in zip(charged.top.tolist(), charged.top_evidence, strict=True)
+            ),
         )
 
-    def _hole(self, parts: HoleParts, place: int) -> Hole:
+    def _hole(self, parts: HoleParts, place: int, evidence: Evidence) -> Hole:
         start, end = int(parts.starts[place]), int(parts.ends[place])
         idle, exposed, copy = (int(part[place]) for part in (parts.idle, parts.exposed, parts.copy_only))
-        by_cause = {Cause.EXPOSED_COMMUNICATION: exposed, Cause.COPY: copy, Cause.UNKNOWN: idle}
         return Hole(
             start_ns=start,
             end_ns=end,
             idle_ns=idle,
             exposed_ns=exposed,
             copy_only_ns=copy,
-            cause=max(by_cause, key=lambda cause: by_cause[cause]),
-            evidence=Evidence(shares={cause: ns for cause, ns in by_cause.items() if ns}),
+            cause=Cause.UNKNOWN,
+            evidence=evidence,
             before=self._name_at(start, at_end=True),
             after=self._name_at(end, at_end=False),
         )
@@ -166,13 +207,3 @@ class LaneMeasurement:
         if codes:
             return min(self._report.kernel_names[code] for code in codes)
         return _GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None
-
-
-def _causes(parts: HoleParts) -> dict[Cause, int]:
-    """Return the hole time by cause: what is not communication or copy is not explained yet."""
-    totals = {
-        Cause.EXPOSED_COMMUNICATION: int(parts.exposed.sum()),
-        Cause.COPY: int(parts.copy_only.sum()),
-        Cause.UNKNOWN: int(parts.idle.sum()),
-    }
-    return {cause: total for cause, total in totals.items() if total}

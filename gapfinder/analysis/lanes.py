@@ -69,7 +69,9 @@ class LaneOperations:
     Attributes:
         process: process key.
         device: CUDA device number as that process counts.
+        communication_contexts, communication_streams: shape (communication,); where each of them ran.
         copies: copies and memsets that do not count as communication.
+        copy_rows: shape (copies,); row of each of them in the frame COPIES.
         peer_copies: those of `copies` that go from one GPU to another.
         dropped: rows left out: 0/0, or an end before the start.
         is_single_stream: communication and compute kernels were all on one stream.
@@ -79,7 +81,10 @@ class LaneOperations:
     device: int
     compute: Operations
     communication: Operations
+    communication_contexts: Int64s
+    communication_streams: Int64s
     copies: Operations
+    copy_rows: Int64s
     peer_copies: Operations
     graphs: Operations
     dropped: int
@@ -144,17 +149,23 @@ def split_lanes(report: Report) -> Iterator[LaneOperations]:
         communicates = report.is_communication[kernel_ops.names]
         counts = copies.column("counts", key)[usable_copies].astype(np.bool_)
         peer = copies.column("peer", key)[usable_copies].astype(np.bool_) & ~counts
-        streams = kernels.column("stream", key)[usable_kernels], kernels.column("context", key)[usable_kernels]
+        contexts, streams = (kernels.column(name, key)[usable_kernels] for name in ("context", "stream"))
+        copy_contexts, copy_streams = (
+            copies.column(name, key)[usable_copies][counts] for name in ("context", "stream")
+        )
         yield LaneOperations(
             process=key[0],
             device=key[1],
             compute=kernel_ops.select(~communicates),
             communication=_join(kernel_ops.select(communicates), copy_ops.select(counts)),
+            communication_contexts=np.concatenate([contexts[communicates], copy_contexts]),
+            communication_streams=np.concatenate([streams[communicates], copy_streams]),
             copies=copy_ops.select(~counts),
+            copy_rows=copies.rows.get(key, np.empty(0, np.int64))[usable_copies][~counts],
             peer_copies=copy_ops.select(peer),
             graphs=graph_ops,
             dropped=sum(int((~usable).sum()) for usable in (usable_kernels, usable_copies, usable_graphs)),
-            is_single_stream=_is_single_stream(streams, communicates),
+            is_single_stream=_is_single_stream((streams, contexts), communicates),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,11 @@ import pandas as pd
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gapfinder.analysis.intervals import Int64s
+
+    Codes = NDArray[np.integer[Any]]
 
 NEVER = np.iinfo(np.int64).max
 """Stands for the launch time of an operation whose launch call was not captured; later than every range."""
@@ -24,13 +28,20 @@ class Launches:
     """The CUDA API calls of one process, found by correlation id.
 
     Correlation ids repeat between processes, so there is no way to ask without naming the process first.
+
+    Attributes:
+        starts, ends: shape (n,), ns.
+        threads: shape (n,), globalTid.
+        names: shape (n,), index into the report's call names.
     """
 
-    def __init__(self, *, correlations: Int64s, starts: Int64s, threads: Int64s) -> None:
+    def __init__(self, *, correlations: Int64s, starts: Int64s, ends: Int64s, threads: Int64s, names: Codes) -> None:
         known = correlations >= 0
         if not known.all():
-            correlations, starts, threads = correlations[known], starts[known], threads[known]
-        self._correlations, self._starts, self._threads = correlations, starts, threads
+            correlations, starts, ends = correlations[known], starts[known], ends[known]
+            threads, names = threads[known], names[known]
+        self._correlations = correlations
+        self.starts, self.ends, self.threads, self.names = starts, ends, threads, names
         self._first = int(correlations.min()) if len(correlations) else 0
         span = int(correlations.max()) - self._first + 1 if len(correlations) else 0
         self._is_dense = span <= _DENSE_FACTOR * len(correlations) + 1024
@@ -48,7 +59,7 @@ class Launches:
         rows[index] = np.arange(len(index))
         has_repeats = (rows[index] != np.arange(len(index))).any()
         if has_repeats:
-            latest_first = np.lexsort((self._threads, self._starts))[::-1]
+            latest_first = np.lexsort((self.threads, self.starts))[::-1]
             rows[index[latest_first]] = latest_first
         return rows
 
@@ -68,25 +79,32 @@ class Launches:
     def starts_of(self, correlations: Int64s) -> Int64s:
         """Return when each operation's launch call began, in ns; NEVER where it was not captured."""
         rows = self.rows_of(correlations)
-        if len(self._starts) == 0:
+        if len(self.starts) == 0:
             return np.full(len(rows), NEVER, np.int64)
-        return np.where(rows >= 0, self._starts[rows], NEVER)
+        return np.where(rows >= 0, self.starts[rows], NEVER)
 
     def threads_of(self, correlations: Int64s) -> Int64s:
         """Return the globalTid of each operation's launching thread; 0 where the call was not captured."""
         rows = self.rows_of(correlations)
-        if len(self._threads) == 0:
+        if len(self.threads) == 0:
             return np.zeros(len(rows), np.int64)
-        return np.where(rows >= 0, self._threads[rows], 0)
+        return np.where(rows >= 0, self.threads[rows], 0)
 
 
 def launches_by_process(calls: pd.DataFrame) -> dict[int, Launches]:
     """Split the frame CALLS by process key."""
     threads = calls["thread"].to_numpy()
     codes, processes = pd.factorize(threads & PROCESS_MASK)
-    correlations, starts = calls["correlation"].to_numpy(), calls["start"].to_numpy()
+    correlations, starts, ends = (calls[name].to_numpy() for name in ("correlation", "start", "end"))
+    names = calls["name"].cat.codes.to_numpy()
     return {
-        int(process): Launches(correlations=correlations[rows], starts=starts[rows], threads=threads[rows])
+        int(process): Launches(
+            correlations=correlations[rows],
+            starts=starts[rows],
+            ends=ends[rows],
+            threads=threads[rows],
+            names=names[rows],
+        )
         for process, rows in zip(processes, rows_by_code(codes, len(processes)), strict=True)
     }
 

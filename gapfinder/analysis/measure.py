@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.analysis.buckets import measure_buckets
+from gapfinder.analysis.communication import KeptCommunication, keep_communication
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
-from gapfinder.analysis.notes import report_notes
+from gapfinder.analysis.notes import payload_notes, report_notes
+from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.report import Report, prepare
+from gapfinder.analysis.stragglers import HostSteps, host_steps
 from gapfinder.model import Coverage, Lane, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
+    from gapfinder.explanations import Buckets
     from gapfinder.load import Profile
     from gapfinder.settings import Settings
+
+    _Gpus = dict[tuple[int, int], tuple[int | None, str | None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,11 +36,18 @@ class MeasuredLane:
     Attributes:
         gpu: the machine's number of its GPU; None where the report does not tell.
         process: process key.
+        holes: its holes, their communication not yet charged.
+        communication, host_steps: what the comparison with other lanes needs; None without steps.
+        buckets: None where they could not be measured.
     """
 
     lane: Lane
+    holes: ChargedHoles
     process: int
     gpu: int | None
+    communication: KeptCommunication
+    host_steps: HostSteps | None
+    buckets: Buckets | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +89,8 @@ class _Tally:
 def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     """Measure every lane of a report that the settings keep."""
     report = prepare(profile, settings=settings)
+    told, undecoded = profile.read_payloads()
+    payloads = Payloads(told, ranges=profile.ranges)
     gpus = _gpus(report)
     tally = _Tally()
     name_times = np.zeros(len(report.kernel_names))
@@ -82,10 +99,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
-            gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
-            rank = report.ranks.get(operations.process)
-            lane = measurement.lane(measurement.window, rank=rank, gpu_name=gpu_name)
-            tally.lanes.append(MeasuredLane(lane=lane, process=operations.process, gpu=gpu))
+            tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,
@@ -94,9 +108,34 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         spans=tuple(tally.spans),
         step_numbers=frozenset(tally.step_numbers),
         devices=frozenset(tally.devices),
-        coverage=_coverage(report, settings=settings, tally=tally),
+        coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
         name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
+    )
+
+
+def _measured(
+    measurement: LaneMeasurement, window: Window, *, report: Report, payloads: Payloads, gpus: _Gpus
+) -> MeasuredLane:
+    """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
+    operations = measurement.operations
+    gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
+    lane, holes = measurement.lane(window, rank=report.ranks.get(operations.process), gpu_name=gpu_name)
+    steps = measurement.complete_steps(window)
+    return MeasuredLane(
+        lane=lane,
+        holes=holes,
+        process=operations.process,
+        gpu=gpu,
+        communication=keep_communication(
+            operations,
+            kernel_names=report.kernel_names,
+            window=window,
+            steps=steps,
+            told=payloads.of(operations.communication, launches=report.launches.get(operations.process)),
+        ),
+        host_steps=host_steps(operations, report=report, steps=steps) if steps else None,
+        buckets=measure_buckets(operations, report=report, steps=steps) if steps else None,
     )
 
 
@@ -122,7 +161,7 @@ def _name_times(operations: LaneOperations, *, names: int) -> np.ndarray[tuple[i
     return times
 
 
-def _gpus(report: Report) -> dict[tuple[int, int], tuple[int | None, str | None]]:
+def _gpus(report: Report) -> _Gpus:
     """Return the GPU's number and name by (process, device), as far as the report tells."""
     devices = report.profile.devices
     keys = zip(devices["process"].tolist(), devices["device"].tolist(), strict=True)
@@ -130,7 +169,7 @@ def _gpus(report: Report) -> dict[tuple[int, int], tuple[int | None, str | None]
     return {key: (gpu if gpu >= 0 else None, name or None) for key, (gpu, name) in zip(keys, values, strict=True)}
 
 
-def _coverage(report: Report, *, settings: Settings, tally: _Tally) -> Coverage:
+def _coverage(report: Report, *, settings: Settings, tally: _Tally, undecoded_payloads: int) -> Coverage:
     profile = report.profile
     lanes = [one.lane for one in tally.lanes]
     return Coverage(
@@ -140,7 +179,10 @@ def _coverage(report: Report, *, settings: Settings, tally: _Tally) -> Coverage:
         nvtx=profile.has_nvtx,
         runtime=profile.has_calls,
         osrt=profile.has_os_calls,
-        notes=report_notes(
-            report, settings=settings, lanes=lanes, spans=tally.spans, lanes_without_time=tally.without_time
+        notes=(
+            *report_notes(
+                report, settings=settings, lanes=lanes, spans=tally.spans, lanes_without_time=tally.without_time
+            ),
+            *payload_notes(undecoded_payloads),
         ),
     )

@@ -39,6 +39,11 @@ def report_notes(
     return tuple(notes)
 
 
+def payload_notes(undecoded: int) -> tuple[str, ...]:
+    """Say how many payloads tell nothing."""
+    return (f"{format_count(undecoded, 'NVTX payload')} could not be decoded",) if undecoded else ()
+
+
 def _window_notes(settings: Settings, spans: Sequence[Window]) -> Iterator[str]:
     if settings.window is None or not spans:
         return

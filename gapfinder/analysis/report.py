@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gapfinder.analysis.classify import Classifier, Decision
 from gapfinder.analysis.copies import collective_copies, peer_copies
+from gapfinder.analysis.host_events import HostEvents
+from gapfinder.analysis.host_names import graph_launch_names, overhead_causes, range_causes
+from gapfinder.analysis.host_time import HostTime
 from gapfinder.analysis.launches import Launches, launches_by_process
 from gapfinder.analysis.step_ranges import StepRanges, find_step_ranges
 from gapfinder.settings import CountCopies
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import pandas as pd
     from numpy.typing import NDArray
 
+    from gapfinder.explanations import Cause
     from gapfinder.load import Profile
     from gapfinder.settings import Settings
 
@@ -27,7 +33,6 @@ if TYPE_CHECKING:
 # Written by the training-side hook, one mark per process.
 RANK_DOMAIN = "gapfinder"
 _RANK_MARK = re.compile(r"rank=(?P<rank>\d{1,9})\b.*?\bworld_size=(?P<world>\d{1,9})\b")
-_GRAPH_LAUNCH = re.compile(r"cu(?:da)?GraphLaunch", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +45,10 @@ class Report:
         is_communication: shape (kernel names,).
         communication_copies, peer_copies: shape (copies,).
         launches: CUDA API calls by process key.
+        call_names: text of each CUDA API call's name, by code.
+        os_calls: calls into the operating system.
+        overheads: what the profiler and the driver took for themselves, by cause.
+        telling_ranges: NVTX ranges whose text says what the host was busy with, by cause.
         steps: step ranges by process key.
         ranks: rank by process key, where marks tell it.
         world_size: number of ranks in the job, where marks tell it.
@@ -53,10 +62,22 @@ class Report:
     communication_copies: Bools
     peer_copies: Bools
     launches: dict[int, Launches]
+    call_names: list[str]
+    os_calls: HostEvents
+    overheads: dict[Cause, HostEvents]
+    telling_ranges: dict[Cause, HostEvents]
     steps: dict[int, StepRanges]
     ranks: dict[int, int]
     world_size: int | None
     untraced_graphs: frozenset[int]
+    _host_times: dict[int, HostTime] = field(default_factory=dict)
+
+    def host_time(self, process: int) -> HostTime:
+        """Return what the threads of a process did; only that of one process is kept, for lanes come in order."""
+        if process not in self._host_times:
+            self._host_times.clear()
+            self._host_times[process] = HostTime(self, process)
+        return self._host_times[process]
 
 
 def prepare(profile: Profile, *, settings: Settings) -> Report:
@@ -78,6 +99,10 @@ def prepare(profile: Profile, *, settings: Settings) -> Report:
         communication_copies=_communication_copies(profile, settings=settings, launches=launches, peer=peer),
         peer_copies=peer,
         launches=launches,
+        call_names=calls["name"].cat.categories.tolist(),
+        os_calls=HostEvents.of(profile.read_os_calls()),
+        overheads=_by_cause(profile.read_overheads(), overhead_causes),
+        telling_ranges=_by_cause(profile.ranges, range_causes),
         steps=find_step_ranges(profile.ranges, pattern=settings.step_pattern),
         ranks=ranks,
         world_size=world_size,
@@ -105,10 +130,18 @@ def _ranks(marks: pd.DataFrame) -> tuple[dict[int, int], int | None]:
     return ranks, max(world_sizes, default=None)
 
 
+def _by_cause(
+    frame: pd.DataFrame, name_causes: Callable[[Iterable[str]], list[Cause | None]]
+) -> dict[Cause, HostEvents]:
+    """Return the rows of a frame whose name says what the host was busy with, by cause."""
+    events = HostEvents.of(frame)
+    return events.by_cause(name_causes(events.texts))
+
+
 def _untraced_graphs(profile: Profile, calls: pd.DataFrame) -> frozenset[int]:
     """Return the processes that launched CUDA graphs of which no operation was recorded."""
     names = calls["name"].cat.categories
-    graph_codes = [code for code, name in enumerate(names) if _GRAPH_LAUNCH.match(name)]
+    graph_codes = [code for code, holds in enumerate(graph_launch_names(names)) if holds]
     is_launch = (
         np.isin(calls["name"].cat.codes.to_numpy(), graph_codes) if graph_codes else np.zeros(len(calls), np.bool_)
     )

@@ -33,7 +33,7 @@ _WIDTH = 100
 def analyze(
     profiles: tuple[Path, ...], *, form: str, output: Path | None, force: bool, config: Path | None, **options: object
 ) -> None:
-    """Measure idle gaps, holes and hidden communication.
+    """Measure idle gaps, holes and hidden communication, and say why they are there and what to change.
 
     PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst) or a folder
     of them. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
@@ -43,9 +43,10 @@ def analyze(
         check_output(output, inputs=profiles, force=force)
 
     from gapfinder.analysis import analyze as measure
+    from gapfinder.findings import explained
     from gapfinder.load import find_profiles
 
-    analysis = measure(_load(find_profiles(profiles)), settings=settings)
+    analysis = explained(measure(_load(find_profiles(profiles)), settings=settings))
     if output is None:
         click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:

@@ -10,6 +10,8 @@ import click
 
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
+from gapfinder.cli.estimate import estimate
+from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
 from gapfinder.errors import GapfinderError
 
@@ -42,6 +44,8 @@ def commands() -> None:
 
 
 commands.add_command(analyze)
+commands.add_command(estimate)
+commands.add_command(explain)
 commands.add_command(export)
 
 

@@ -65,5 +65,10 @@ _OPTIONS = (
         "--ranks", metavar="N,N,...", callback=_numbers, help="Rank of each lane, in the order of the report."
     ),
     click.option("--top", metavar="N", type=_NUMBER, help="How many holes of each lane to keep; 10 when not given."),
+    click.option(
+        "--link-bandwidth",
+        metavar="RATE",
+        help="What each GPU's link to the others carries in one direction, such as 400Gb/s: gives ideal times.",
+    ),
     click.option("--config", type=click.Path(path_type=Path), help="Settings file, in place of the nearest one."),
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from gapfinder.errors import InputError
 from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile, UnsupportedError
-from gapfinder.load.names import Names
+from gapfinder.load.names import Names, TextCodes
 from gapfinder.load.pages import IntegerColumn, read_integers
 from gapfinder.load.schema import STRINGS, TABLES
 
@@ -110,7 +110,7 @@ class Database:
 
     def texts(self, table: str, column: str) -> Names:
         """Return a text column in the table's order."""
-        codes = _TextCodes(room=self._room_for_text)
+        codes = TextCodes(room=self._room_for_text)
         try:
             with self._reading():
                 # No Python code runs per row: there may be as many as kernels.
@@ -122,9 +122,14 @@ class Database:
                 wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
             raise self._wrong_type(table, column, wrong, "text") from error
         except OverflowError as error:
-            raise self._damaged(table, str(error)) from error
+            raise self._damaged(table, _TOO_LONG) from error
         self._check_rows(table, len(coded))
         return Names.from_bytes(coded, codes)
+
+    def rows_with(self, table: str, columns: Sequence[str], *, present: str) -> Iterator[tuple[Value, ...]]:
+        """Yield these columns of the rows in which `present` is not NULL; types are not checked."""
+        with self._reading():
+            yield from self._scan(table, columns, where=f'WHERE "{present}" IS NOT NULL')
 
     def names(self, ids: Integers) -> Names:
         """Return the strings that these ids stand for."""
@@ -231,10 +236,11 @@ class Database:
                         raise self._wrong_type(table, column, row, "an integer")
         return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
 
-    def _scan(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Value, ...]]:
+    def _scan(self, table: str, columns: Sequence[str], *, where: str = "") -> Iterator[tuple[Value, ...]]:
         """Return the rows in the table's order, and at most one more than the file has room for."""
         chosen = ", ".join(f'"{column}"' for column in columns)
-        return islice(self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED'), self._most_rows + 1)
+        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}')
+        return islice(rows, self._most_rows + 1)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -269,23 +275,6 @@ class Database:
     def _query(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Value, ...]]:
         with self._reading():
             return self._connection.execute(sql, parameters).fetchall()
-
-
-class _TextCodes(dict[Value, int]):
-    """Numbers the texts it is asked for, in that order; TypeError for what is no text, OverflowError for too much."""
-
-    def __init__(self, *, room: int) -> None:
-        super().__init__()
-        self._room = room
-
-    def __missing__(self, text: Value) -> int:
-        if not isinstance(text, bytes | None):
-            raise TypeError(type(text))
-        self._room -= len(text or b"")
-        if self._room < 0:
-            raise OverflowError(_TOO_LONG)
-        self[text] = code = len(self)
-        return code
 
 
 def _decode(value: Value) -> str:

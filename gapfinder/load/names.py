@@ -71,6 +71,23 @@ class Names:
         return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype=object), validate=False)
 
 
+class TextCodes(dict[object, int]):
+    """Numbers the texts it is asked for, in that order; TypeError for what is no text, OverflowError for too much."""
+
+    def __init__(self, *, room: int) -> None:
+        super().__init__()
+        self._room = room
+
+    def __missing__(self, text: object) -> int:
+        if not isinstance(text, bytes | None):
+            raise TypeError(type(text))
+        self._room -= len(text or b"")
+        if self._room < 0:
+            raise OverflowError
+        self[text] = code = len(self)
+        return code
+
+
 def _smallest(count: int) -> np.dtype[np.signedinteger]:
     """Return the code type pandas itself would choose: other ones it converts."""
     return next(np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64) if count <= np.iinfo(t).max)

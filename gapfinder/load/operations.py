@@ -74,7 +74,7 @@ def read_calls(database: Database) -> pd.DataFrame:
     """Return the frame CALLS."""
     wanted = _TIMES | {"globalTid": 0, "correlationId": -1, "nameId": _NO_ID}
     columns = database.integers(RUNTIME, wanted, required=("start", "end"))
-    start, end = _times(columns)
+    start, end = usable_times(columns)
     return CALLS.frame(
         {
             "start": start,
@@ -86,7 +86,7 @@ def read_calls(database: Database) -> pd.DataFrame:
     )
 
 
-def _times(columns: Mapping[str, Integers]) -> tuple[Integers, Integers]:
+def usable_times(columns: Mapping[str, Integers]) -> tuple[Integers, Integers]:
     """Return start and end, both 0 where one is NULL: such a row is unusable, as 0/0 is."""
     start, end = columns["start"], columns["end"]
     unusable = (start == NO_TIME) | (end == NO_TIME)
@@ -95,7 +95,7 @@ def _times(columns: Mapping[str, Integers]) -> tuple[Integers, Integers]:
 
 
 def _times_and_place(columns: Mapping[str, Integers]) -> dict[str, Integers]:
-    start, end = _times(columns)
+    start, end = usable_times(columns)
     process = columns["globalPid"]
     process &= PROCESS_MASK
     return {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gapfinder.tables import OS_CALLS, OVERHEADS, PAYLOADS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -26,6 +28,9 @@ class Profile:
         has_calls: CUDA API calls were captured.
         has_os_calls: blocking OS calls were captured.
         read_calls: reads the CUDA API calls (frame CALLS); they are as many as the kernels, so only when asked.
+        read_os_calls: reads the calls into the operating system (frame OS_CALLS): they can be as many.
+        read_overheads: reads what the profiler and the driver took for themselves (frame OVERHEADS).
+        read_payloads: reads what NCCL attached to its ranges (frame PAYLOADS), and how many could not be decoded.
         notes: what a reader of the results must know about this file, each one sentence.
     """
 
@@ -44,4 +49,7 @@ class Profile:
     marks: pd.DataFrame
     devices: pd.DataFrame
     read_calls: Callable[[], pd.DataFrame]
+    read_os_calls: Callable[[], pd.DataFrame] = OS_CALLS.empty
+    read_overheads: Callable[[], pd.DataFrame] = OVERHEADS.empty
+    read_payloads: Callable[[], tuple[pd.DataFrame, int]] = lambda: (PAYLOADS.empty(), 0)
     notes: tuple[str, ...] = ()

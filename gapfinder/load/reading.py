@@ -10,9 +10,11 @@ from gapfinder.load.about import About, read_about
 from gapfinder.load.checks import Content, check_database, file_state, judge_content
 from gapfinder.load.database import Database
 from gapfinder.load.devices import find_lanes, read_devices
+from gapfinder.load.host import read_os_calls, read_overheads
 from gapfinder.load.limits import DEFAULT_LIMITS, Limits
 from gapfinder.load.nvtx import read_nvtx
 from gapfinder.load.operations import read_calls, read_copies, read_graphs, read_kernels
+from gapfinder.load.payloads import read_payloads
 from gapfinder.load.profile import Profile
 from gapfinder.load.schema import NVTX, OS_CALLS, RUNTIME
 from gapfinder.load.unpack import Unpacked
@@ -54,6 +56,21 @@ class _Export:
         with self.open() as database:
             return read_calls(database)
 
+    def read_os_calls(self) -> pd.DataFrame:
+        """Return the frame OS_CALLS."""
+        with self.open() as database:
+            return read_os_calls(database)
+
+    def read_overheads(self) -> pd.DataFrame:
+        """Return the frame OVERHEADS."""
+        with self.open() as database:
+            return read_overheads(database)
+
+    def read_payloads(self) -> tuple[pd.DataFrame, int]:
+        """Return the frame PAYLOADS, and how many payloads could not be decoded."""
+        with self.open() as database:
+            return read_payloads(database)
+
 
 def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
     """Load a report: an export (plain, gzip or zstd), or an nsys report, which is exported first.
@@ -87,6 +104,9 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
             marks=marks,
             devices=read_devices(database, lanes),
             read_calls=export.read_calls if has_calls else CALLS.empty,
+            read_os_calls=export.read_os_calls,
+            read_overheads=export.read_overheads,
+            read_payloads=export.read_payloads,
             notes=tuple(_notes(database, about, has_nvtx=has_nvtx, has_calls=has_calls)),
         )
 

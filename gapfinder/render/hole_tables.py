@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gapfinder.findings.words import lane_name
+from gapfinder.render.evidence import evidence_words
 from gapfinder.render.table import Column, Kind, Table, left_out
-from gapfinder.render.words import cause_words, lane_name, worst_holes
+from gapfinder.render.words import cause_words, worst_holes
 from gapfinder.units import format_duration, format_share, format_time
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def hole_table(analysis: Analysis, *, limit: int) -> Table | None:
             Column("exposed"),
             Column("copy only"),
             Column("cause", Kind.WORD),
+            Column("what was seen", Kind.NOTE),
             Column("last before", Kind.NAME),
             Column("first after", Kind.NAME),
         ),
@@ -48,6 +51,7 @@ def _hole_row(analysis: Analysis, index: int, hole: Hole) -> tuple[str, ...]:
         format_time(hole.start_ns),
         *(format_duration(ns) for ns in lengths),
         cause_words(hole.cause),
+        evidence_words(analysis, hole),
         "start of window" if hole.before is None else hole.before,
         "end of window" if hole.after is None else hole.after,
     )
@@ -64,7 +68,8 @@ def _causes(lanes: Sequence[Lane]) -> str:
             sums[cause] = sums.get(cause, 0) + ns
     largest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     shares = ", ".join(f"{cause_words(cause)} {format_share(ns / total)}" for cause, ns in largest if ns)
-    return f" All holes together: {format_duration(total)}; by cause: {shares}."
+    window = sum(lane.budget.window_ns for lane in lanes)
+    return f" Together they are {format_share(total / window)} of the time; by cause: {shares}."
 
 
 def name_table(analysis: Analysis, *, limit: int) -> Table | None:
@@ -73,8 +78,8 @@ def name_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not names:
         return None
     return Table(
-        title="Kernel names to check",
-        caption="What was decided by name, as a share of all kernel time."
+        title="Kernels counted by name",
+        caption="What a pattern or a word in the name decided, as a share of all kernel time."
         + left_out(min(limit, len(names)), len(names), "name", "the largest"),
         columns=(
             Column("share"),

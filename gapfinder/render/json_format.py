@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from gapfinder.model import SCHEMA_VERSION
 from gapfinder.units import format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, StepSpread, Straggler
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
 
     Object = dict[str, object]
@@ -27,9 +31,10 @@ def render_json(analysis: Analysis) -> str:
         "source": _source(analysis.source),
         "lanes": [_lane(lane) for lane in analysis.lanes],
         "total": _total(analysis.total),
-        "collectives": [],
-        "stragglers": [],
-        "findings": [],
+        "collectives": [_plain(collective) for collective in analysis.collectives],
+        "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
+        "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
+        "findings": [_finding(finding) for finding in analysis.findings],
         "coverage": _coverage(analysis),
     }
     text = _laid_out(document, indent="") + "\n"
@@ -93,7 +98,7 @@ def _lane(lane: Lane) -> Object:
         "overlap_reason": lane.overlap_reason,
         "gaps": _gaps(lane.gaps, is_idle_known=is_idle_known),
         "holes": _holes(lane.holes, is_idle_known=is_idle_known),
-        "causes": _causes(lane) if is_idle_known else {},
+        "causes": _by_cause(lane.causes) if is_idle_known else {},
         "steps": None if lane.steps is None else _steps(lane.steps, is_idle_known=is_idle_known),
     }
 
@@ -112,9 +117,9 @@ def _holes(holes: Holes, *, is_idle_known: bool) -> Object:
     }
 
 
-def _causes(lane: Lane) -> Object:
-    """Return hole time by cause, most first."""
-    return {cause.value: ns for cause, ns in sorted(lane.causes.items(), key=lambda item: (-item[1], item[0].value))}
+def _by_cause(times: Mapping[Cause, int]) -> Object:
+    """Return ns by cause, most first."""
+    return {cause.value: ns for cause, ns in sorted(times.items(), key=lambda item: (-item[1], item[0].value))}
 
 
 def _hole(hole: Hole) -> Object:
@@ -125,8 +130,24 @@ def _hole(hole: Hole) -> Object:
         "exposed_ns": hole.exposed_ns,
         "copy_only_ns": hole.copy_only_ns,
         "cause": hole.cause.value,
-        "evidence": {"before": hole.before, "after": hole.after},
+        "evidence": _evidence(hole),
     }
+
+
+def _evidence(hole: Hole) -> Object:
+    """Return what was seen about a hole; what does not apply or was not captured is left out."""
+    seen = {name: value for name, value in _plain(hole.evidence).items() if value is not None}
+    return {"before": hole.before, "after": hole.after, **seen, "shares": _by_cause(hole.evidence.shares)}
+
+
+def _plain(value: CollectiveSummary | StepSpread | Straggler | Evidence) -> Object:
+    """Return a result as an object with the names of its fields."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _finding(finding: Finding) -> Object:
+    names = ("code", "severity", "title", "detail", "advice", "lost_ns")
+    return {name: getattr(finding, name) for name in names}
 
 
 def _steps(steps: Steps, *, is_idle_known: bool) -> Object:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gapfinder.findings.words import lane_name
 from gapfinder.render.parts import is_known, parts
 from gapfinder.render.table import Column, Kind, Table, left_out
-from gapfinder.render.words import UNKNOWN, computing, lane_name, worst_lane
+from gapfinder.render.words import UNKNOWN, computing, worst_lane
 from gapfinder.units import format_count, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def step_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not indices:
         return None
     total = sum(lane.steps is not None for lane in analysis.lanes)
-    caption = "Complete steps after warm-up and how many were left out; then where the mean step went."
+    caption = "Complete steps, and how many were left out (warm-up, cut, not asked for); then where the mean step went."
     return Table(
         title="Steps",
         caption=caption + left_out(len(indices), total, "lane", "those that compute least"),

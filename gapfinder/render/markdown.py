@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
+from gapfinder.render.finding_words import findings_to_know, lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.table import Kind
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
     from gapfinder.render.table import Column, Table
 
-_LANES, _STEPS, _HOLES, _NAMES = 16, 5, 5, 10
+_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 16, 5, 5, 10, 10
 _LONGEST_NAME = 60
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 
@@ -30,9 +32,15 @@ def render_markdown(analysis: Analysis) -> str:
 def _blocks(analysis: Analysis) -> Iterator[str]:
     yield "## gapfinder"
     yield _escape(verdict(analysis))
+    if analysis.findings:
+        yield "### Findings"
+        yield "\n".join(f"- {_escape(words)}" for words in _findings(analysis))
     if analysis.lanes:
         tables = (
             lane_table(analysis, limit=_LANES),
+            cause_table(analysis, limit=_LANES),
+            straggler_table(analysis),
+            collective_table(analysis, limit=_COLLECTIVES),
             step_table(analysis, limit=_LANES),
             longest_steps(analysis, limit=_STEPS),
             hole_table(analysis, limit=_HOLES),
@@ -48,6 +56,18 @@ def _blocks(analysis: Analysis) -> Iterator[str]:
         yield "### Not measured, and worth knowing"
         yield "\n".join(f"- {_escape(remark)}" for remark in remarks)
     yield f"Source: {_escape(source_words(analysis))}"
+
+
+def _findings(analysis: Analysis) -> Iterator[str]:
+    """Yield each finding as one paragraph; what is only to know comes without advice."""
+    to_know = findings_to_know(analysis)
+    for finding in analysis.findings:
+        lost = lost_words(finding, lanes=len(analysis.lanes))
+        advice = "" if finding in to_know else f" Do: {finding.advice}"
+        yield (
+            f"{finding.severity.upper()}: {finding.title} [{finding.code}]. {f'Lost: {lost}. ' if lost else ''}"
+            f"{finding.detail}{advice}"
+        )
 
 
 def _table(table: Table) -> str:

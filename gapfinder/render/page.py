@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import html
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from gapfinder.explanations import Severity
+from gapfinder.findings.words import lane_name
+from gapfinder.render.cause_bars import cause_bars
+from gapfinder.render.cause_tables import collective_table, straggler_table
+from gapfinder.render.finding_words import lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
+from gapfinder.render.page_parts import escape, section, table_html
 from gapfinder.render.parts import is_known, parts
-from gapfinder.render.table import Kind, left_out
+from gapfinder.render.table import left_out
 from gapfinder.render.verdict import notes, verdict
-from gapfinder.render.words import UNKNOWN, lane_name, short_name, source_words, unbroken, visible, worst_lane
+from gapfinder.render.words import UNKNOWN, source_words, unbroken, worst_lane
 from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis, Budget, Lane
-    from gapfinder.render.table import Column, Table
 
-_LANES, _STEP_LANES, _STEPS, _HOLES, _NAMES = 64, 16, 50, 50, 50
+_LANES, _STEP_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 64, 16, 50, 50, 50, 50
 _LABELLED_FROM = 0.12
 
 
@@ -34,7 +39,7 @@ def render_html(analysis: Analysis) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>gapfinder: {_escape(source_words(analysis))}</title>
+<title>gapfinder: {escape(source_words(analysis))}</title>
 <style>
 {style}</style>
 </head>
@@ -46,20 +51,39 @@ def render_html(analysis: Analysis) -> str:
 
 
 def _body(analysis: Analysis) -> Iterator[str]:
-    yield f"<header><h1>gapfinder</h1><p>{_escape(source_words(analysis))}</p></header>\n<main>"
-    yield f'<p class="verdict">{unbroken(_escape(verdict(analysis)))}</p>'
+    yield f"<header><h1>gapfinder</h1><p>{escape(source_words(analysis))}</p></header>\n<main>"
+    yield f'<p class="verdict">{unbroken(escape(verdict(analysis)))}</p>'
+    if analysis.findings:
+        cards = "\n".join(_finding(finding, lanes=len(analysis.lanes)) for finding in analysis.findings)
+        yield f'<section><h2>Findings</h2>\n<ol class="findings">\n{cards}\n</ol></section>'
     if analysis.lanes:
         yield from _budgets(analysis)
-        yield _section(lane_table(analysis, limit=_LANES))
-        yield _section(hole_table(analysis, limit=_HOLES))
-        yield _section(step_table(analysis, limit=_LANES))
+        yield from cause_bars(analysis, limit=_LANES)
+        yield section(straggler_table(analysis))
+        yield section(collective_table(analysis, limit=_COLLECTIVES))
+        yield section(lane_table(analysis, limit=_LANES))
+        yield section(hole_table(analysis, limit=_HOLES))
+        yield section(step_table(analysis, limit=_LANES))
         yield from _steps(analysis)
-        yield _section(name_table(analysis, limit=_NAMES))
+        yield section(name_table(analysis, limit=_NAMES))
     remarks = notes(analysis)
     if remarks:
-        items = "\n".join(f"<li>{_escape(remark)}</li>" for remark in remarks)
+        items = "\n".join(f"<li>{escape(remark)}</li>" for remark in remarks)
         yield f"<section><h2>Not measured, and worth knowing</h2>\n<ul>\n{items}\n</ul></section>"
     yield "</main>"
+
+
+def _finding(finding: Finding, *, lanes: int) -> str:
+    """Return one finding; what is only to know has its advice folded."""
+    lost = lost_words(finding, lanes=lanes)
+    cost = f"<b>{escape(lost)}</b>. " if lost else ""
+    advice = f"<p>{escape(finding.advice)}</p>"
+    if finding.severity is Severity.INFO:
+        advice = f"<details><summary>What to do</summary>{advice}</details>"
+    return (
+        f'<li class="{finding.severity}"><h3><span class="severity">{finding.severity}</span> {escape(finding.title)} '
+        f"<code>{escape(finding.code)}</code></h3><p>{cost}{unbroken(escape(finding.detail))}</p>{advice}</li>"
+    )
 
 
 def _budgets(analysis: Analysis) -> Iterator[str]:
@@ -106,7 +130,7 @@ def _bar(analysis: Analysis, lane: Lane, budget: Budget, *, label: str = "", ful
         segments.append(f'<span class="{part.key if known else UNKNOWN}" style="flex-grow:{ns}">{inner}</span>')
     if full_ns > budget.window_ns:
         segments.append(f'<span class="rest" style="flex-grow:{full_ns - budget.window_ns}"></span>')
-    role = f'role="img" aria-label="{_escape(label)}"' if label else 'aria-hidden="true"'
+    role = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
     return f'<div class="bar" {role}>{"".join(segments)}</div>'
 
 
@@ -122,44 +146,6 @@ def _steps(analysis: Analysis) -> Iterator[str]:
         bars = [_bar(analysis, lane, step.budget, full_ns=longest) for step in steps]
         table = lane_steps(analysis, index, limit=_STEPS)
         state = " open" if index == opened else ""
-        summary = f"{_escape(table.title)} ({format_count(lane.steps.count if lane.steps else 0)})"
-        yield f"<details{state}><summary>{summary}</summary>\n{_table(table, bars=bars)}\n</details>"
+        summary = f"{escape(table.title)} ({format_count(lane.steps.count if lane.steps else 0)})"
+        yield f"<details{state}><summary>{summary}</summary>\n{table_html(table, bars=bars)}\n</details>"
     yield f"<p>{left_out(len(with_steps), total, 'lane', 'those that compute least')}</p>"
-
-
-def _section(table: Table | None) -> str:
-    if table is None:
-        return ""
-    title = _escape(table.title)
-    return f"<section><h2>{title}</h2>\n{_table(table)}\n</section>"
-
-
-def _table(table: Table, *, bars: Sequence[str] = ()) -> str:
-    """Return a table in a frame that scrolls; `bars` is one further cell per row."""
-    head = "".join(f'<th scope="col" class="{c.kind}">{_escape(c.header)}</th>' for c in table.columns)
-    head += '<th scope="col" class="label" aria-hidden="true">shape</th>' if bars else ""
-    rows = []
-    for position, row in enumerate(table.rows):
-        cells = "".join(_cell(*item, is_first=not i) for i, item in enumerate(zip(row, table.columns, strict=True)))
-        cells += f'<td class="shape" aria-hidden="true">{bars[position]}</td>' if bars else ""
-        rows.append(f"<tr>{cells}</tr>")
-    lines = "\n".join(rows)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{_escape(table.title)}"><table>\n'
-        f"<caption><span>{_escape(table.caption)}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n"
-        f"</table></div>"
-    )
-
-
-def _cell(text: str, column: Column, *, is_first: bool) -> str:
-    if column.kind is not Kind.NAME:
-        tag = 'th scope="row"' if is_first else "td"
-        return f'<{tag} class="{column.kind}">{_escape(text)}</{tag[:2]}>'
-    short = short_name(text)
-    if short == text:
-        return f'<td class="name">{_escape(text)}</td>'
-    return f'<td class="name"><details><summary>{_escape(short)}</summary>{_escape(text)}</details></td>'
-
-
-def _escape(text: str) -> str:
-    return html.escape(visible(text))

@@ -9,12 +9,13 @@ from gapfinder.units import format_shown
 
 
 class Kind(StrEnum):
-    """How a column's cells are laid out: a number, a short word, free text, or an operation's whole name."""
+    """How cells are laid out: a number, a short word, free text, an operation's whole name, or a remark on its row."""
 
     NUMBER = "number"
     WORD = "word"
     LABEL = "label"
     NAME = "name"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)

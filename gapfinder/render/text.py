@@ -7,23 +7,30 @@ import textwrap
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from gapfinder.explanations import Severity
+from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
+from gapfinder.render.finding_words import findings_to_act_on, findings_to_know, lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.table import Kind
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import ELLIPSIS, NO_BREAK, short_name, source_words, unbroken, visible
+from gapfinder.units import format_count, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
     from gapfinder.render.table import Column, Table
 
-_LANES, _STEPS, _HOLES, _NAMES = 32, 5, 10, 10
+_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 32, 5, 10, 10, 10
+_ACT_ON, _KNOW = 5, 5
 _NARROWEST_LABEL = 8
 _INDENT = "    "
 
 _TITLE, _HEADING, _CAPTION, _PLAIN = "bold", "bold cyan", "dim", ""
+_SEVERITIES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: _PLAIN}
 Line = tuple[str, str]
 
 
@@ -37,9 +44,13 @@ def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
     yield from _paragraph(source_words(analysis), width, style=_CAPTION)
     yield _PLAIN, _PLAIN
     yield from _paragraph(verdict(analysis), width, style=_TITLE)
+    yield from _findings(analysis, width)
     if analysis.lanes:
         tables = (
             lane_table(analysis, limit=_LANES),
+            cause_table(analysis, limit=_LANES),
+            straggler_table(analysis),
+            collective_table(analysis, limit=_COLLECTIVES),
             step_table(analysis, limit=_LANES),
             longest_steps(analysis, limit=_STEPS),
             hole_table(analysis, limit=_HOLES),
@@ -56,6 +67,33 @@ def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
             yield from _paragraph(remark, width, first="- ", rest="  ")
 
 
+def _findings(analysis: Analysis, width: int) -> Iterator[Line]:
+    """Yield what to act on with its advice, and what is only to know in a line each: at most one screen."""
+    act_on, know = findings_to_act_on(analysis), findings_to_know(analysis)
+    if analysis.findings:
+        yield _PLAIN, _PLAIN
+        yield "Findings", _HEADING
+    for finding in act_on[:_ACT_ON]:
+        headline = f"{finding.severity.upper()} {finding.title} [{finding.code}]"
+        yield from _paragraph(headline, width, rest=_INDENT, style=_SEVERITIES[finding.severity])
+        lost = lost_words(finding, lanes=len(analysis.lanes))
+        yield from _paragraph(f"Lost: {lost}. {finding.detail}", width, first=_INDENT, rest=_INDENT)
+        yield from _paragraph(f"Do: {finding.advice}", width, first=_INDENT, rest=_INDENT)
+    for finding in know[:_KNOW]:
+        yield from _paragraph(_to_know(finding), width, rest=_INDENT, style=_CAPTION)
+    more = len(act_on[_ACT_ON:]) + len(know[_KNOW:])
+    if more:
+        yield f"{format_count(more, 'finding')} more: see --format json or html", _CAPTION
+    if analysis.findings:
+        yield from _paragraph("`gapfinder explain CODE` says how each is measured and what else helps.", width)
+
+
+def _to_know(finding: Finding) -> str:
+    if not finding.lost_ns:
+        return f"{finding.severity} {finding.title} [{finding.code}]: {finding.detail}"
+    return f"{finding.severity} {finding.title} [{finding.code}]: {format_share(finding.share)}"
+
+
 def _paragraph(text: str, width: int, *, first: str = "", rest: str = "", style: str = _PLAIN) -> Iterator[Line]:
     """Wrap at spaces, but not between a number and its unit."""
     whole = unbroken(visible(text))
@@ -65,26 +103,29 @@ def _paragraph(text: str, width: int, *, first: str = "", rest: str = "", style:
 
 
 def _table(table: Table, width: int) -> Iterator[Line]:
-    """Lay out a table; where it has several columns of names, they go on a line of their own below each row."""
+    """Lay out a table; several columns of names go on a line of their own below each row, and so do remarks."""
     yield table.title, _HEADING
     yield from _paragraph(table.caption, width, style=_CAPTION)
     if not table.rows:
         return
-    names = [column.kind is Kind.NAME for column in table.columns]
-    apart = names if sum(names) > 1 else [False] * len(names)
-    beside = [not below for below in apart]
-    columns = list(compress(table.columns, beside))
+    kinds = [column.kind for column in table.columns]
+    is_note = [kind is Kind.NOTE for kind in kinds]
+    is_apart = [kind is Kind.NAME and kinds.count(Kind.NAME) > 1 for kind in kinds]
+    is_beside = [not (note or apart) for note, apart in zip(is_note, is_apart, strict=True)]
+    columns = list(compress(table.columns, is_beside))
     cells = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]
     headers = _header_lines(columns)
-    aligned = _align(columns, [*headers, *(list(compress(row, beside)) for row in cells)], width)
+    aligned = _align(columns, [*headers, *(list(compress(row, is_beside)) for row in cells)], width)
     for line in aligned[: len(headers)]:
         yield line, _CAPTION
-    if any(apart):
-        yield _names_line([column.header for column in compress(table.columns, apart)], width), _CAPTION
+    if any(is_apart):
+        yield _names_line([column.header for column in compress(table.columns, is_apart)], width), _CAPTION
     for row, line in zip(cells, aligned[len(headers) :], strict=True):
         yield line, _PLAIN
-        if any(apart):
-            yield _names_line(list(compress(row, apart)), width), _CAPTION
+        if any(is_apart):
+            yield _names_line(list(compress(row, is_apart)), width), _CAPTION
+        for note in filter(None, compress(row, is_note)):
+            yield from _paragraph(note, width, first=_INDENT, rest=_INDENT)
 
 
 def _cell(text: str, column: Column) -> str:

@@ -1,4 +1,4 @@
-"""How every report calls things: lanes, names, causes, files; and which lane and which holes come first."""
+"""How every report calls things: names, causes, files; and which lane and which holes come first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.classify import function_name
-from gapfinder.units import format_count
+from gapfinder.findings.words import lane_names, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gapfinder.model import Analysis, Budget, Hole
 
 UNKNOWN = "unknown"
@@ -19,7 +17,6 @@ UNKNOWN = "unknown"
 ELLIPSIS = "…"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _TIGHT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))|(?<=\brank) (?=\d)|(?<=\blane) (?=\d)")
-_LANES_NAMED = 4
 
 
 def visible(text: str) -> str:
@@ -42,26 +39,6 @@ def short_name(name: str) -> str:
 def cause_words(cause: str) -> str:
     """Return a cause of the closed list as words."""
     return cause.replace("_", " ")
-
-
-def lane_name(analysis: Analysis, index: int) -> str:
-    """Return "rank 3" where the rank is known, else "lane 3"."""
-    rank = analysis.lanes[index].rank
-    return f"lane {index}" if rank is None else f"rank {rank}"
-
-
-def lane_names(analysis: Analysis, indices: Sequence[int]) -> str:
-    """Return several lanes in one phrase ("rank 0 and rank 1", "all 8 lanes")."""
-    if len(indices) == len(analysis.lanes) > _LANES_NAMED:
-        return f"all {format_count(len(indices), 'lane')}"
-    return listed([lane_name(analysis, index) for index in indices])
-
-
-def listed(items: Sequence[str]) -> str:
-    """Return "a, b and c"; a long list ends in a count of what was left out."""
-    if len(items) > _LANES_NAMED + 1:
-        items = [*items[:_LANES_NAMED], f"{format_count(len(items) - _LANES_NAMED)} more"]
-    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 def source_words(analysis: Analysis) -> str:
@@ -98,11 +75,13 @@ def worst_lane(analysis: Analysis) -> int:
 
 
 def worst_holes(analysis: Analysis) -> list[tuple[int, Hole]]:
-    """Return (lane, hole) of every hole kept in full, longest first; none from lanes whose idle time is unknown."""
-    holes = [
-        (index, hole)
-        for index, lane in enumerate(analysis.lanes)
-        if lane.idle_reason is None
-        for hole in lane.holes.top
-    ]
+    """Return (lane, hole) of the longest holes, longest first; none from lanes whose idle time is unknown.
+
+    A lane keeps only its longest holes in full. What is shorter than the shortest one kept by a lane that has more is
+    left out: it may be shorter than a hole that was not kept.
+    """
+    measured = [(index, lane.holes) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None]
+    cut = [min(hole.duration_ns for hole in holes.top) for _, holes in measured if 0 < len(holes.top) < holes.count]
+    shortest = max(cut, default=0)
+    holes = [(index, hole) for index, holes in measured for hole in holes.top if hole.duration_ns >= shortest]
     return sorted(holes, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))

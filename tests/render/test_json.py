@@ -14,9 +14,19 @@ from gapfinder.render import render_json
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-MEASURED = ["healthy", "no_communication", "graphs", "one_stream", "hostile", "shared_gpu"]
+MEASURED = ["healthy", "explained", "no_communication", "graphs", "one_stream", "hostile", "shared_gpu"]
 
-TOP = ["schema_version", "source", "lanes", "total", "collectives", "stragglers", "findings", "coverage"]
+TOP = [
+    "schema_version",
+    "source",
+    "lanes",
+    "total",
+    "collectives",
+    "step_spreads",
+    "stragglers",
+    "findings",
+    "coverage",
+]
 SOURCE = ["files", "nsys_version", "export_schema_version"]
 LANE = [
     "file", "pid", "device", "rank", "gpu_name", "shares_gpu_with", "window", "kernels", "ops", "dropped_ops",
@@ -26,6 +36,17 @@ LANE = [
 WINDOW = ["start_ns", "end_ns", "duration_ns"]
 GAPS = ["min_gap_ns", "count", "total_ns", "longest_ns"]
 HOLES = ["min_gap_ns", "count", "total_ns", "top"]
+SEEN = [
+    "before", "after", "shares", "call", "call_ns", "nvtx", "launch_delay_ns", "operation", "wait_ns", "transfer_ns",
+    "late_lane", "copied_bytes", "copy_bandwidth", "is_pageable",
+]  # fmt: skip
+COLLECTIVE = [
+    "operation", "communicator", "instances", "unmatched", "lanes", "per_step", "bytes_total", "total_ns", "hidden_ns",
+    "exposed_ns", "wait_ns", "transfer_ns", "algorithm_bandwidth", "bus_bandwidth", "ideal_ns", "late_lane", "late_share",
+    "skew_ns",
+]  # fmt: skip
+STRAGGLER = ["lane", "steps", "compute_ratio", "launch_delay_ns", "data_ratio", "what_differs", "lost_ns"]
+FINDING = ["code", "severity", "title", "detail", "advice", "lost_ns"]
 HOLE = ["start_ns", "end_ns", "idle_ns", "exposed_ns", "copy_only_ns", "cause", "evidence"]
 STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "items"]
 STEP = ["name", "start_ns", "end_ns", "overlap_ratio", "idle_ns", "exposed_ns"]
@@ -48,7 +69,7 @@ def document(situation: str) -> Any:
     return json.loads(render_json(analyses.SITUATIONS[situation]()), parse_constant=refuse)
 
 
-@pytest.mark.parametrize("situation", ["healthy", "nothing", "idle_unknown"])
+@pytest.mark.parametrize("situation", ["healthy", "explained", "nothing", "idle_unknown"])
 def test_json_reads_as_before(situation: str, snapshot: SnapshotAssertion) -> None:
     assert render_json(analyses.SITUATIONS[situation]()) == snapshot(extension_class=Report)
 
@@ -61,6 +82,9 @@ def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None
     assert list(found["total"]) == TOTAL
     assert list(found["coverage"]) == COVERAGE
     assert found["schema_version"] == 1
+    assert all(list(one) == COLLECTIVE for one in found["collectives"])
+    assert all(list(one) == STRAGGLER for one in found["stragglers"])
+    assert all(list(one) == FINDING for one in found["findings"])
     for lane in found["lanes"]:
         assert list(lane) == LANE
         assert list(lane["window"]) == WINDOW
@@ -68,7 +92,8 @@ def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None
         assert list(lane["holes"]) == HOLES
         for hole in lane["holes"]["top"]:
             assert list(hole) == HOLE
-            assert list(hole["evidence"]) == ["before", "after"]
+            assert list(hole["evidence"]) == [name for name in SEEN if name in hole["evidence"]]
+            assert None not in [hole["evidence"][name] for name in hole["evidence"] if name not in ("before", "after")]
         if lane["steps"] is not None:
             assert list(lane["steps"]) == STEPS
             assert all(list(step) == STEP for step in lane["steps"]["items"])
@@ -147,4 +172,30 @@ def test_any_name_comes_back_as_it_was() -> None:
     assert text.encode("utf-8")
     found = json.loads(text)
     assert found["lanes"][0]["steps"]["items"][0]["name"] == analyses.HOSTILE
-    assert found["lanes"][1]["holes"]["top"][0]["evidence"] == {"before": analyses.HOSTILE, "after": analyses.HOSTILE}
+    (hole,) = found["lanes"][1]["holes"]["top"]
+    names = ("before", "after", "call", "nvtx", "operation")
+    assert {hole["evidence"][name] for name in names} == {analyses.HOSTILE}
+
+
+def test_what_was_seen_and_found_is_written_as_it_is() -> None:
+    found = document("explained")
+    loaded = found["lanes"][0]["holes"]["top"][0]
+    assert loaded["cause"] == "data_loading"
+    assert loaded["evidence"]["shares"] == {"data_loading": 13_000_000}
+    assert (loaded["evidence"]["call"], loaded["evidence"]["call_ns"]) == ("poll", 12_000_000)
+    assert "operation" not in loaded["evidence"]
+    assert list(found["lanes"][0]["holes"]["top"][1]["evidence"]["shares"].items()) == [
+        ("exposed_communication_wait", 7_000_000),
+        ("exposed_communication_transfer", 4_000_000),
+        ("launch_bound", 1_000_000),
+    ]
+    assert found["findings"][1] == {
+        "code": "straggler",
+        "severity": "critical",
+        "title": "Rank 1 is slower than the others, which wait",
+        "detail": "Detail of straggler.",
+        "advice": "Change what straggler says.",
+        "lost_ns": 7_000_000,
+    }
+    assert (found["stragglers"][0]["steps"], found["stragglers"][0]["data_ratio"]) == ([4, 5], None)
+    assert (found["collectives"][0]["lanes"], found["collectives"][0]["late_share"]) == ([0, 1], 0.75)

@@ -92,7 +92,9 @@ def test_a_bar_is_divided_like_the_window() -> None:
 def test_step_bars_share_one_scale() -> None:
     page = Page("healthy")
     rest = [a["style"] for a in page.all("span") if a.get("class") == "rest"]
-    assert rest == [f"flex-grow:{10 * MS}"] * 2
+    in_holes, in_steps = rest[:1], rest[1:]
+    assert in_holes == [f"flex-grow:{14_250_000}"]
+    assert in_steps == [f"flex-grow:{10 * MS}"] * 2
 
 
 def test_idle_time_that_was_not_measured_is_not_drawn_as_idle() -> None:

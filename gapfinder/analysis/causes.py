@@ -1,0 +1,193 @@
+"""Charges every hole of a lane to its causes: idle and copies first, communication once all lanes are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.copies import HOST_TO_DEVICE
+from gapfinder.analysis.evidence import Witness
+from gapfinder.analysis.hints import OPERATIONS
+from gapfinder.analysis.host_events import CAUSES, PLACE, Layers
+from gapfinder.analysis.idle_causes import charge_idle, idle_parts, launched_at
+from gapfinder.analysis.intervals import union
+from gapfinder.analysis.tracks import NOT_KNOWN
+from gapfinder.explanations import Cause, Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from gapfinder.analysis.communication import KeptCommunication
+    from gapfinder.analysis.host_time import HostTime
+    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.launches import Launches
+    from gapfinder.analysis.matching import CommunicationTimes
+    from gapfinder.analysis.timeline import HoleParts
+    from gapfinder.model import Hole, Lane
+
+_SEND_RECEIVE = OPERATIONS.index("SendRecv")
+_HOLES_AT_ONCE = 1 << 16
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChargedHoles:
+    """A lane's holes with idle time and copies charged, and communication not yet.
+
+    Attributes:
+        holes: all of them.
+        totals: shape (causes,), ns over all holes.
+        top: places of the holes that are kept in full.
+        top_shares: shape (causes, top), ns.
+        top_evidence: what was seen in each of the top ones.
+    """
+
+    holes: HoleParts
+    totals: Int64s
+    top: Int64s
+    top_shares: Int64s
+    top_evidence: tuple[Evidence, ...]
+
+    def explain(self, lane: Lane, *, communication: KeptCommunication, times: CommunicationTimes) -> Lane:
+        """Return the lane with its communication charged as well, so that its causes add up to its holes."""
+        shares = _communication_layers(communication, times).within(self.holes.starts, self.holes.ends)
+        totals = self.totals + shares.sum(axis=1)
+        top_shares = self.top_shares + shares[:, self.top]
+        top = tuple(
+            _explained(hole, own, communication, times)
+            for hole, own in zip(lane.holes.top, top_shares.T.tolist(), strict=True)
+        )
+        return replace(lane, holes=replace(lane.holes, top=top), causes=_by_cause(totals.tolist()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HoleSources:
+    """What the holes of one lane are explained from.
+
+    Attributes:
+        lane: its operations.
+        copies: the rows of COPIES that its copies were made from.
+        ranges: frame RANGES.
+        busy: when at least one operation runs.
+        launches: CUDA calls of its process; None where none was captured.
+        host: what the threads of its process did.
+    """
+
+    lane: LaneOperations
+    copies: pd.DataFrame
+    ranges: pd.DataFrame
+    busy: Intervals
+    launches: Launches | None
+    host: HostTime
+
+
+def charge_holes(holes: HoleParts, *, sources: HoleSources, top: Int64s) -> ChargedHoles:
+    """Charge the idle time and the copies of all holes; what is kept of each is only that of the `top` ones."""
+    lane = sources.lane
+    idle = idle_parts(lane, holes=holes, busy=sources.busy, launches=sources.launches)
+    final = launched_at((lane.compute, lane.graphs), holes.ends, launches=sources.launches)
+    opened = _graphs_may_run(holes, sources=sources)
+    copies = _copy_layers(sources)
+    totals = np.zeros(len(CAUSES), np.int64)
+    top_shares = np.zeros((len(CAUSES), len(top)), np.int64)
+    for first in range(0, len(holes), _HOLES_AT_ONCE):
+        chunk = slice(first, first + _HOLES_AT_ONCE)
+        shares = copies.within(holes.starts[chunk], holes.ends[chunk])
+        shares[PLACE[Cause.EXPOSED_COMMUNICATION]] = 0
+        count = shares.shape[1]
+        parts = idle.of_holes(first, first + count)
+        charged = charge_idle(parts, hole_ends=final, host=sources.host, opened=opened)
+        for place in np.flatnonzero(charged.any(axis=1)).tolist():
+            np.add.at(shares[place], parts.holes - first, charged[place])
+        totals += shares.sum(axis=1)
+        kept = np.flatnonzero((top >= first) & (top < first + count))
+        top_shares[:, kept] = shares[:, top[kept] - first]
+    witness = Witness(sources.host, ranges=sources.ranges, copies=sources.copies)
+    evidence = tuple(
+        witness.evidence(
+            (int(holes.starts[place]), int(holes.ends[place])),
+            idle=idle.of_holes(place, place + 1),
+            final=final.at(np.array([place])),
+        )
+        for place in top.tolist()
+    )
+    return ChargedHoles(holes, totals, top, top_shares, evidence)
+
+
+def _copy_layers(sources: HoleSources) -> Layers:
+    """Return communication, copies from the host, and other copies, each without those before it."""
+    copies = sources.lane.copies
+    from_host = copies.select(sources.copies["kind"].to_numpy() == HOST_TO_DEVICE)
+    return Layers(
+        [
+            (Cause.EXPOSED_COMMUNICATION, sources.lane.communication.covered()),
+            (Cause.HOST_TO_DEVICE_COPY, from_host.covered()),
+            (Cause.COPY, copies.covered()),
+        ]
+    )
+
+
+def _communication_layers(communication: KeptCommunication, times: CommunicationTimes) -> Layers:
+    """Return transfers, waits and what cannot be told apart, each without those before it."""
+    starts, ends, transfers = times.starts, times.ends, times.transfer_starts
+    is_split = transfers != NOT_KNOWN
+    is_pass = communication.operations == _SEND_RECEIVE
+    sets = (
+        (Cause.EXPOSED_TRANSFER, union(transfers[is_split], ends[is_split])),
+        (Cause.EXPOSED_WAIT, union(starts[is_split & ~is_pass], transfers[is_split & ~is_pass])),
+        (Cause.PIPELINE_BUBBLE, union(starts[is_split & is_pass], transfers[is_split & is_pass])),
+        (Cause.EXPOSED_COMMUNICATION, union(starts, ends)),
+    )
+    return Layers(sets)
+
+
+def _graphs_may_run(holes: HoleParts, *, sources: HoleSources) -> Int64s:
+    """Return since when CUDA graphs that left no trace may run in each hole; the largest int64 where none can.
+
+    A graph that was launched after the operation before the hole comes after it on the GPU, too.
+    """
+    graphs, compute = sources.host.graph_launches, sources.lane.compute
+    if len(graphs) == 0 or sources.launches is None:
+        return np.full(len(holes), _NEVER, np.int64)
+    order = np.argsort(compute.ends, kind="stable")
+    before = np.searchsorted(compute.ends[order], holes.starts, side="right") - 1
+    launched = np.zeros(len(holes), np.int64)
+    found = before >= 0
+    launched[found] = sources.launches.starts_of(compute.correlations[order[before[found]]])
+    first = np.append(graphs, _NEVER)[np.searchsorted(graphs, np.minimum(launched, holes.starts))]
+    return np.where(first < holes.ends, first, _NEVER)
+
+
+def _explained(hole: Hole, shares: Sequence[int], communication: KeptCommunication, times: CommunicationTimes) -> Hole:
+    """Return the hole with its cause, its shares and what its longest exposed communication was."""
+    by_cause = _by_cause(shares)
+    evidence = replace(hole.evidence, shares=by_cause)
+    exposed = _lengths_inside(times.starts, times.ends, hole)
+    if hole.exposed_ns and len(exposed):
+        waits = _lengths_inside(times.starts, times.transfer_starts, hole)
+        late = int(times.late_lanes[np.argmax(waits)]) if waits.any() else NOT_KNOWN
+        is_split = Cause.EXPOSED_COMMUNICATION not in by_cause
+        evidence = replace(
+            evidence,
+            operation=OPERATIONS[int(communication.operations[np.argmax(exposed)])],
+            wait_ns=by_cause.get(Cause.EXPOSED_WAIT, 0) + by_cause.get(Cause.PIPELINE_BUBBLE, 0) if is_split else None,
+            transfer_ns=by_cause.get(Cause.EXPOSED_TRANSFER, 0) if is_split else None,
+            late_lane=late if late != NOT_KNOWN else None,
+        )
+    return replace(hole, cause=max(CAUSES, key=lambda cause: by_cause.get(cause, 0)), evidence=evidence)
+
+
+def _lengths_inside(starts: Int64s, ends: Int64s, hole: Hole) -> Int64s:
+    """Return how much of each [start, end) lies in the hole; shape (n,), ns."""
+    lengths: Int64s = np.maximum(np.minimum(ends, hole.end_ns) - np.maximum(starts, hole.start_ns), 0)
+    return lengths
+
+
+def _by_cause(shares: Sequence[int]) -> dict[Cause, int]:
+    """Return the causes that have a share."""
+    return {cause: share for cause, share in zip(CAUSES, shares, strict=True) if share}

@@ -1,0 +1,113 @@
+"""What is kept of each lane's communication when its report is gone, to be compared with the other lanes'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from gapfinder.analysis.hints import OPERATIONS, UNKNOWN, operation_hint
+from gapfinder.analysis.intervals import clip, intersect, union
+from gapfinder.analysis.matching import LaneCommunication
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.payloads import Told
+    from gapfinder.analysis.steps import StepWindows
+    from gapfinder.model import Window
+
+_UNKNOWN = OPERATIONS.index(UNKNOWN)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class KeptCommunication:
+    """One lane's communication operations that have a part in its window; each array has shape (n,).
+
+    Attributes:
+        window: of the lane.
+        starts, ends: ns, not cut at the window's edges.
+        streams: CUDA stream number, for labels.
+        stream_codes: one number per stream and context.
+        operations: index into `hints.OPERATIONS`.
+        told: what payloads say about each.
+        step_starts, step_ends: shape (steps,); the lane's complete steps.
+        computed: when the lane computed while it communicated.
+    """
+
+    window: Window
+    starts: Int64s
+    ends: Int64s
+    streams: Int64s
+    stream_codes: Int64s
+    operations: Int64s
+    told: Told
+    step_starts: Int64s
+    step_ends: Int64s
+    computed: Intervals
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def to_match(self, *, file: int) -> LaneCommunication:
+        """Return what `match_lanes` needs; lanes of one `file` share a clock."""
+        return LaneCommunication(
+            file=file,
+            starts=self.starts,
+            ends=self.ends,
+            streams=self.stream_codes,
+            operations=self.operations,
+            communicators=self.told.communicators,
+        )
+
+    def in_steps(self) -> Int64s:
+        """Return which complete step each operation started in, -1 for none."""
+        step = np.searchsorted(self.step_starts, self.starts, side="right") - 1
+        inside = (step >= 0) & (self.starts < np.append(self.step_ends, 0)[step])
+        return np.where(inside, step, -1)
+
+    def hidden_and_exposed(self, starts: Int64s, ends: Int64s) -> tuple[int, int]:
+        """Return how much of the union of [start, end) inside the window was hidden behind compute, and how much not.
+
+        The intervals are of the lane's communication, or parts of it.
+        """
+        pieces = clip(union(starts, ends), window=self.window)
+        hidden = intersect(pieces, self.computed).total
+        return hidden, pieces.total - hidden
+
+
+def keep_communication(
+    lane: LaneOperations, *, kernel_names: Sequence[str], window: Window, steps: StepWindows | None, told: Told
+) -> KeptCommunication:
+    """Return what is kept of a lane.
+
+    Args:
+        lane: the lane.
+        kernel_names: text of each kernel name, by code.
+        window: what is measured of the lane.
+        steps: its complete steps.
+        told: what payloads say, for each of the lane's communication operations.
+    """
+    everything = lane.communication
+    inside = (everything.ends > everything.starts) & (everything.starts < window.end_ns)
+    inside &= everything.ends > window.start_ns
+    communication = everything.select(inside)
+    contexts, streams = lane.communication_contexts[inside], lane.communication_streams[inside]
+    context_codes, distinct = pd.factorize(contexts)
+    hints = np.array([OPERATIONS.index(operation_hint(name)) for name in kernel_names] + [_UNKNOWN], np.int64)
+    return KeptCommunication(
+        window=window,
+        starts=communication.starts,
+        ends=communication.ends,
+        streams=streams,
+        stream_codes=pd.factorize(streams)[0] * max(len(distinct), 1) + context_codes,
+        operations=hints[communication.names],
+        told=told.select(inside),
+        step_starts=steps.starts if steps else np.empty(0, np.int64),
+        step_ends=steps.ends if steps else np.empty(0, np.int64),
+        computed=intersect(lane.compute.covered(), communication.covered()),
+    )

@@ -1,0 +1,184 @@
+"""Charges the idle time in holes: to what the host did until it launched what ends it, or to the device.
+
+An idle stretch ends when an operation begins. Up to that operation's launch call the host was late, and what the thread
+did that launches the end of the hole explains it. From there on the device waited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.host_events import CAUSES, PLACE
+from gapfinder.analysis.intervals import complement
+from gapfinder.explanations import Cause
+from gapfinder.model import Window
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.host_time import HostTime
+    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.lanes import LaneOperations, Operations
+    from gapfinder.analysis.launches import Launches
+    from gapfinder.analysis.timeline import HoleParts
+
+    Bools = NDArray[np.bool_]
+
+LAUNCH_LATENCY_NS = 20_000
+"""The longest time from the return of a launch call to the start of its operation that counts as launching it.
+
+An idle GPU starts a kernel about 3 to 10 µs after its launch; what takes longer was held up on the device.
+"""
+
+NO_CORRELATION = -1
+NO_THREAD = 0
+_LATEST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launched:
+    """Launch calls of some operations; each array has shape (n,).
+
+    Attributes:
+        starts, ends: ns; the largest int64 where the call was not captured.
+        threads: globalTid; NO_THREAD where the call was not captured.
+        is_known: whether it was captured.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    threads: Int64s
+    is_known: Bools
+
+    def at(self, rows: Int64s) -> Launched:
+        """Return some of them."""
+        return Launched(self.starts[rows], self.ends[rows], self.threads[rows], self.is_known[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IdleParts:
+    """The idle stretches inside holes, in order of time; each array has shape (n,).
+
+    Attributes:
+        starts, ends: ns.
+        holes: place of the hole that each is in.
+        launched: launch call of the operation that ends it.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    holes: Int64s
+    launched: Launched
+
+    def of_holes(self, first: int, end: int) -> IdleParts:
+        """Return those of the holes from place `first` up to `end`."""
+        rows = np.arange(*np.searchsorted(self.holes, (first, end)))
+        return IdleParts(self.starts[rows], self.ends[rows], self.holes[rows], self.launched.at(rows))
+
+
+def idle_parts(lane: LaneOperations, *, holes: HoleParts, busy: Intervals, launches: Launches | None) -> IdleParts:
+    """Return the idle stretches of a lane's holes and what ended each.
+
+    Args:
+        lane: its operations.
+        holes: its holes.
+        busy: when at least one operation runs.
+        launches: CUDA calls of its process.
+    """
+    if len(holes) == 0:
+        nothing = np.empty(0, np.int64)
+        return IdleParts(nothing, nothing, nothing, _launched(nothing, launches))
+    idle = complement(busy, window=Window(start_ns=int(holes.starts[0]), end_ns=int(holes.ends[-1])))
+    place = np.searchsorted(holes.starts, idle.starts, side="right") - 1
+    inside = idle.starts < holes.ends[place]
+    starts, ends, place = idle.starts[inside], idle.ends[inside], place[inside]
+    return IdleParts(starts, ends, place, launched_at(lane.by_kind, ends, launches=launches))
+
+
+def launched_at(kinds: tuple[Operations, ...], times: Int64s, *, launches: Launches | None) -> Launched:
+    """Return the launch call of the first operation that starts at each time or after it.
+
+    Of several that start at once it is the one with the earliest captured launch call.
+    """
+    candidates = [_first_starts(operations, times) for operations in kinds]
+    first = np.min([starts for starts, _, _ in candidates], axis=0)
+    is_first = [starts[places] == first[places] for starts, places, _ in candidates]
+    asked = np.concatenate([places[keep] for (_, places, _), keep in zip(candidates, is_first, strict=True)])
+    numbers = np.concatenate([one[keep] for (_, _, one), keep in zip(candidates, is_first, strict=True)])
+    found = _launched(np.append(numbers, NO_CORRELATION), launches)
+    calls = found.at(np.arange(len(numbers)))
+    chosen = np.full(len(times), len(numbers), np.int64)
+    latest_first = np.lexsort((calls.threads, calls.ends, calls.starts))[::-1]
+    chosen[asked[latest_first]] = latest_first
+    return found.at(chosen)
+
+
+def charge_idle(parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened: Int64s) -> Int64s:
+    """Return each idle stretch's time by cause; shape (causes, n), ns.
+
+    Args:
+        parts: the idle stretches.
+        hole_ends: launch call of what ends each hole.
+        host: what the process's threads did.
+        opened: shape (holes,); since when untraced graphs may run in it, the largest int64 where none does.
+    """
+    starts = parts.starts
+    ends = np.maximum(starts, np.minimum(parts.ends, opened[parts.holes]))
+    shares = np.zeros((len(CAUSES), len(starts)), np.int64)
+    shares[PLACE[Cause.GRAPH_UNKNOWN]] = parts.ends - ends
+    final, own = hole_ends.at(parts.holes), parts.launched
+    # As long as the end of the hole is not launched, its thread is what the hole waits for.
+    turned = np.where(final.is_known, np.clip(final.starts, starts, ends), starts)
+    began = np.where(own.is_known, np.clip(own.starts, turned, ends), turned)
+    returned = np.where(own.is_known, np.clip(own.ends, began, ends), turned)
+    for begin, end, call in ((starts, turned, final), (turned, began, own), (began, returned, own)):
+        explained = host.explained(begin, end, threads=call.threads, anchors=call.starts)
+        explained[PLACE[Cause.LAUNCH_BOUND]] += end - begin - explained.sum(axis=0)
+        shares += explained
+    rest = ends - returned
+    is_held_up = own.is_known & (ends - np.minimum(own.ends, ends) > LAUNCH_LATENCY_NS)
+    shares[PLACE[Cause.DEVICE_WAIT]] += np.where(is_held_up, rest, 0)
+    shares[PLACE[Cause.LAUNCH_BOUND]] += np.where(own.is_known & ~is_held_up, rest, 0)
+    # Without a launch call there is no thread to ask; what the profiler did is told whatever the thread.
+    end = np.where(own.is_known, returned, ends)
+    explained = host.explained(returned, end, threads=np.full_like(starts, NO_THREAD), anchors=end)
+    explained[PLACE[Cause.UNKNOWN]] += end - returned - explained.sum(axis=0)
+    return shares + explained
+
+
+def _launched(numbers: Int64s, launches: Launches | None) -> Launched:
+    """Look up the launch calls of operations by their correlation ids."""
+    rows = np.full(len(numbers), -1, np.int64) if launches is None else launches.rows_of(numbers)
+    known = rows >= 0
+    starts, ends, threads = (np.full(len(numbers), fill, np.int64) for fill in (_LATEST, _LATEST, NO_THREAD))
+    if launches is not None:
+        found = rows[known]
+        starts[known], ends[known] = launches.starts[found], launches.ends[found]
+        threads[known] = launches.threads[found]
+    return Launched(starts, ends, threads, known)
+
+
+def _first_starts(operations: Operations, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Return when the first operation at or after each time starts, and all that start then.
+
+    Returns:
+        Three arrays: the start for each time (the largest int64 where there is none), shape (times,); the place of a
+        time and the correlation id of an operation that starts first after it, shape (pairs,).
+    """
+    lasting = operations.ends > operations.starts
+    numbers, starts = operations.correlations, operations.starts
+    if not lasting.all():
+        numbers, starts = numbers[lasting], starts[lasting]
+    if (starts[1:] < starts[:-1]).any():
+        order = np.argsort(starts, kind="stable")
+        numbers, starts = numbers[order], starts[order]
+    left = np.searchsorted(starts, times, side="left")
+    first = np.append(starts, _LATEST)[left]
+    right = np.searchsorted(starts, first, side="right")
+    counts = np.maximum(right - left, 0)
+    places = np.repeat(np.arange(len(times)), counts)
+    offsets = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first, places, numbers[left[places] + offsets]

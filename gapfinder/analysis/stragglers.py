@@ -1,0 +1,213 @@
+"""Lanes that the others wait for: slow by their own compute, data or launches, step after step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.host_names import range_causes
+from gapfinder.analysis.intervals import Measure, union
+from gapfinder.analysis.tracks import NOT_KNOWN
+from gapfinder.explanations import Cause, StepSpread, Straggler
+from gapfinder.tables import PROCESS_MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.communication import KeptCommunication
+    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.matching import CommunicationTimes
+    from gapfinder.analysis.report import Report
+    from gapfinder.analysis.steps import StepWindows
+    from gapfinder.model import Lane
+
+    Floats = NDArray[np.float64]
+
+ONE_LANE = "stragglers cannot be known: only one lane is in the reports"
+NO_COMMON_STEPS = "stragglers cannot be known: no two lanes have a step of one number"
+_OVER_MEDIAN = 1.2
+_FEWEST_LANES = 2
+_SAYS_SOMETHING = 0.2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class HostSteps:
+    """What the host did in the complete steps of one lane; each array has shape (steps,).
+
+    Attributes:
+        data_loading: ns in data loading ranges; None where the process has no such range.
+        launch_delays: ns from the start of the step's range to its first launch, data loading left out.
+    """
+
+    data_loading: Int64s | None
+    launch_delays: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Times in ns by step and lane, shape (steps, lanes); NaN where the lane has no such step."""
+
+    whole: Floats
+    own: Floats
+    compute: Floats
+    data_loading: Floats
+    launch_delays: Floats
+    idle: Floats
+
+
+def host_steps(lane: LaneOperations, *, report: Report, steps: StepWindows) -> HostSteps:
+    """Return what the host did in each of the lane's complete steps."""
+    starts, ends = steps.ranges.starts[steps.places], steps.ranges.ends[steps.places]
+    ranges = report.profile.ranges
+    causes = range_causes(ranges["name"].cat.categories.tolist())
+    loading = [code for code, cause in enumerate(causes) if cause is Cause.DATA_LOADING]
+    own = ranges[
+        np.isin(ranges["name"].cat.codes, loading)
+        & ((ranges["thread"].to_numpy() & PROCESS_MASK) == lane.process)
+        & ~ranges["is_open"].to_numpy()
+    ]
+    data = Measure(union(own["start"].to_numpy(), own["end"].to_numpy()))
+    correlations = np.concatenate([operations.correlations for operations in lane.by_kind])
+    launched = np.sort(report.launches[lane.process].starts_of(correlations))
+    first = np.minimum(np.append(launched, np.iinfo(np.int64).max)[np.searchsorted(launched, starts)], ends)
+    return HostSteps(
+        data_loading=data.within(starts, ends) if len(own) else None,
+        launch_delays=first - starts - data.within(starts, first),
+    )
+
+
+def find_stragglers(
+    lanes: Sequence[Lane],
+    *,
+    host: Sequence[HostSteps | None],
+    kept: Sequence[KeptCommunication],
+    times: Sequence[CommunicationTimes],
+) -> tuple[Straggler, ...]:
+    """Return the lanes that are 20 % over the median lane in most steps, the costliest first.
+
+    Where ranks synchronise, all steps are equally long. What counts is a lane's own time: the step without exposed
+    communication, most of which is waiting for others.
+    """
+    numbers = _common_steps(lanes)
+    if len(numbers) == 0 or not _communicate(lanes):
+        return ()
+    table = _table(lanes, numbers=numbers, host=host)
+    over = table.own > _OVER_MEDIAN * np.nanmedian(table.own, axis=1, keepdims=True)
+    present = ~np.isnan(table.own)
+    lost = _waited_for(len(lanes), kept, times)
+    found = [
+        _straggler(table, lane, steps=(int(over[:, lane].sum()), int(present[:, lane].sum())), lost_ns=int(lost[lane]))
+        for lane in range(len(lanes))
+        if 2 * over[:, lane].sum() > present[:, lane].sum()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.lost_ns, one.lane)))
+
+
+def straggler_notes(lanes: Sequence[Lane]) -> tuple[str, ...]:
+    """Say why no straggler could have been found, where lanes communicate."""
+    if not _communicate(lanes):
+        return ()
+    if len(lanes) == 1:
+        return (ONE_LANE,)
+    return () if _common_steps(lanes) else (NO_COMMON_STEPS,)
+
+
+def spread_of_steps(lanes: Sequence[Lane]) -> tuple[StepSpread, ...]:
+    """Return for every step that at least two lanes have how far they are apart, in order of number."""
+    numbers = _common_steps(lanes)
+    if len(numbers) == 0:
+        return ()
+    table = _table(lanes, numbers=numbers, host=[None] * len(lanes))
+    columns = (
+        np.array(numbers),
+        (~np.isnan(table.own)).sum(axis=1),
+        np.nanargmax(table.own, axis=1),
+        *(
+            statistic(times, axis=1).round().astype(np.int64)
+            for times in (table.own, table.compute, table.whole)
+            for statistic in (np.nanmax, np.nanmedian)
+        ),
+    )
+    names = [field.name for field in fields(StepSpread)]
+    return tuple(
+        StepSpread(**dict(zip(names, row, strict=True)))
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    )
+
+
+def _communicate(lanes: Sequence[Lane]) -> bool:
+    return any(lane.budget.communication_ns for lane in lanes)
+
+
+def _common_steps(lanes: Sequence[Lane]) -> list[int]:
+    """Return the numbers of the steps that at least two lanes have complete."""
+    numbers = [item.number for lane in lanes if lane.steps for item in lane.steps.items]
+    distinct, counts = np.unique(np.array(numbers, np.int64), return_counts=True)
+    return [int(number) for number in distinct[counts >= _FEWEST_LANES]]
+
+
+def _waited_for(lanes: int, kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes]) -> Int64s:
+    """Return how long the others waited for each lane inside their collectives, hidden waits left out; (lanes,), ns."""
+    waited_for = np.zeros(lanes, np.int64)
+    for own, found in zip(kept, times, strict=True):
+        waited = (found.transfer_starts > found.starts) & (found.late_lanes != NOT_KNOWN)
+        starts, ends = found.starts[waited], found.transfer_starts[waited]
+        exposed = ends - starts - Measure(own.computed).within(starts, ends)
+        np.add.at(waited_for, found.late_lanes[waited], exposed)
+    return waited_for
+
+
+def _table(lanes: Sequence[Lane], *, numbers: Sequence[int], host: Sequence[HostSteps | None]) -> _Table:
+    rows = {number: row for row, number in enumerate(numbers)}
+    table = _Table(*(np.full((len(numbers), len(lanes)), np.nan) for _ in fields(_Table)))
+    for column, (lane, hosted) in enumerate(zip(lanes, host, strict=True)):
+        items = lane.steps.items if lane.steps else ()
+        places = [place for place, item in enumerate(items) if item.number in rows]
+        at = [rows[items[place].number] for place in places]
+        budgets = [items[place].budget for place in places]
+        table.whole[at, column] = [budget.window_ns for budget in budgets]
+        table.own[at, column] = [budget.window_ns - budget.exposed_ns for budget in budgets]
+        table.compute[at, column] = [budget.compute_ns for budget in budgets]
+        table.idle[at, column] = [budget.idle_ns for budget in budgets]
+        if hosted is not None:
+            table.launch_delays[at, column] = hosted.launch_delays[places]
+            if hosted.data_loading is not None:
+                table.data_loading[at, column] = hosted.data_loading[places]
+    return table
+
+
+def _straggler(table: _Table, lane: int, *, steps: tuple[int, int], lost_ns: int) -> Straggler:
+    own, compute, data, delay, idle = (
+        _excess(times, lane)
+        for times in (table.own, table.compute, table.data_loading, table.launch_delays, table.idle)
+    )
+    excess = {"compute": compute, "data loading": data, "launches": max(delay, idle - max(data, 0.0))}
+    strongest = max(excess, key=lambda what: excess[what])
+    return Straggler(
+        lane=lane,
+        steps=steps,
+        compute_ratio=_ratio(table.compute, lane) or 1.0,
+        launch_delay_ns=round(delay),
+        data_ratio=_ratio(table.data_loading, lane),
+        what_differs=strongest if excess[strongest] > _SAYS_SOMETHING * own else "unknown",
+        lost_ns=lost_ns,
+    )
+
+
+def _excess(times: Floats, lane: int) -> float:
+    """Return by how much a lane is over the median lane, as a median over steps, in ns; 0 where not known."""
+    seen = times[~np.isnan(times).any(axis=1)] if len(times) else times
+    return float(np.median(seen[:, lane] - np.median(seen, axis=1))) if len(seen) else 0.0
+
+
+def _ratio(times: Floats, lane: int) -> float | None:
+    """Return a lane's time to the median lane's, as a median over steps; None where not known."""
+    seen = times[~np.isnan(times).any(axis=1)]
+    usual = np.median(seen, axis=1) if len(seen) else np.zeros(0)
+    known = usual > 0
+    return float(np.median(seen[known, lane] / usual[known])) if known.any() else None

@@ -1,0 +1,18 @@
+"""`gapfinder explain`: what a finding or a fault means and what to do about it."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("words", metavar="CODE|WORDS...", nargs=-1)
+def explain(words: tuple[str, ...]) -> None:
+    """Explain a finding, or search rules and faults for words.
+
+    Without words, all codes are listed.
+    """
+    from gapfinder.findings.explain import explain as explained
+    from gapfinder.findings.explain import listing
+
+    click.echo(explained(words) if words else listing(), nl=False)

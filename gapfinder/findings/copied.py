@@ -1,0 +1,33 @@
+"""What hole time in copies is charged to: pageable copies first, then offloading, then what is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gapfinder.explanations import Cause
+from gapfinder.findings.lost import measured_lanes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gapfinder.model import Analysis, Lane
+
+OFFLOAD_BYTES = 64 * 2**20
+
+
+def copy_bill(analysis: Analysis) -> dict[str, dict[int, int]]:
+    """Return the hole time in copies by the code of the rule it is charged to, and by lane."""
+    bill: dict[str, dict[int, int]] = {}
+    for index, lane in measured_lanes(analysis):
+        for code, ns in _charges(lane):
+            if ns:
+                bill.setdefault(code, {})[index] = ns
+    return bill
+
+
+def _charges(lane: Lane) -> Iterator[tuple[str, int]]:
+    to_device = lane.causes.get(Cause.HOST_TO_DEVICE_COPY, 0)
+    pageable = min(to_device, lane.host.pageable_ns)
+    yield "pageable-copies", pageable
+    rest = to_device - pageable + lane.causes.get(Cause.COPY, 0)
+    yield "offload-copies" if lane.host.offload_bytes >= OFFLOAD_BYTES else "exposed-copies", rest

@@ -1,0 +1,151 @@
+"""What was lost to which cause, and the one way from there to a finding.
+
+The ledger: every ns of a hole has one cause, and each cause is charged to one rule (docs/rules.md says which), so no ns
+is lost twice. Blanks too short to be holes are a pot of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import TYPE_CHECKING
+
+from gapfinder.explanations import Cause, Evidence, Finding, Severity
+from gapfinder.findings.words import range_name
+from gapfinder.units import format_duration, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gapfinder.findings.page import Page
+    from gapfinder.model import Analysis, Hole, Lane
+
+CRITICAL_SHARE = 0.10
+WARNING_SHARE = 0.02
+MENTIONED_SHARE = 0.001
+"""Shares of all lanes' windows from which a finding is critical, a warning, or worth a word at all."""
+
+_ADVICE_SENTENCES = 2
+_MOST = 0.5
+
+
+def severity_of(share: float) -> Severity:
+    """Return how much a loss of this share of the time matters."""
+    if share >= CRITICAL_SHARE:
+        return Severity.CRITICAL
+    return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO
+
+
+def finding(  # noqa: PLR0913 (all but the first two by name; each is a field of the result)
+    analysis: Analysis,
+    page: Page,
+    *,
+    lost_ns: int,
+    detail: str,
+    title: str | None = None,
+    advice: str | None = None,
+    lane: int | None = None,
+    always: bool = False,
+) -> Finding | None:
+    """Return the page's finding; None where too little was lost to mention it, unless `always`."""
+    share = share_of(analysis, lost_ns)
+    if share < MENTIONED_SHARE and not always:
+        return None
+    return Finding(
+        code=page.code,
+        severity=severity_of(share),
+        title=title or page.title,
+        detail=detail[:1].upper() + detail[1:],
+        advice=advice or " ".join(page.change[:_ADVICE_SENTENCES]),
+        lost_ns=lost_ns,
+        share=share,
+        lane=lane,
+    )
+
+
+def share_of(analysis: Analysis, ns: int) -> float:
+    """Return `ns`, summed over lanes, as a share of all lanes' windows."""
+    window = sum(lane.window.duration_ns for lane in analysis.lanes)
+    return ns / window if window else 0.0
+
+
+def measured_lanes(analysis: Analysis) -> Iterator[tuple[int, Lane]]:
+    """Yield (index, lane) of every lane whose idle time, and so whose holes, could be measured."""
+    return ((index, lane) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None)
+
+
+def lost_by_lane(analysis: Analysis, *causes: Cause) -> dict[int, int]:
+    """Return the hole time charged to any of `causes`, by lane; lanes without any are left out."""
+    lost = {index: sum(lane.causes.get(cause, 0) for cause in causes) for index, lane in measured_lanes(analysis)}
+    return {index: ns for index, ns in lost.items() if ns}
+
+
+def lost_to(analysis: Analysis, *causes: Cause) -> int:
+    """Return the hole time charged to any of `causes`, summed over lanes."""
+    return sum(lost_by_lane(analysis, *causes).values())
+
+
+def short_blanks(lane: Lane) -> int:
+    """Return the time without compute and graphs that is not in holes, because each blank was too short for one."""
+    budget = lane.budget
+    return budget.idle_ns + budget.exposed_ns + budget.copy_only_ns - lane.holes.total_ns
+
+
+def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
+    """Return the lane that lost more than half of it all; None where there is none, or only one lane at all."""
+    if lanes == 1 or not lost:
+        return None
+    worst = max(lost, key=lambda index: (lost[index], -index))
+    return worst if lost[worst] > _MOST * sum(lost.values()) else None
+
+
+def amount(analysis: Analysis, lost_ns: int) -> str:
+    """Return a loss in terms of a step where there are steps, else of one GPU."""
+    means = [lane.steps.mean_ns for lane in analysis.lanes if lane.steps]
+    if means:
+        step = median(means)
+        lost_in_step = round(share_of(analysis, lost_ns) * step)
+        return f"about {format_duration(lost_in_step)} of a step of {format_duration(round(step))}"
+    each = format_duration(lost_ns // max(len(analysis.lanes), 1))
+    return f"{each} on each GPU" if len(analysis.lanes) > 1 else f"{each} in all"
+
+
+def counted(number: float, noun: str) -> str:
+    """Return a median count with its noun ("1 collective", "2.5 collectives")."""
+    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
+
+
+def holes_of(analysis: Analysis, *causes: Cause) -> list[tuple[int, Hole]]:
+    """Return (lane, hole) of the kept holes with one of `causes` as main cause, the longest first."""
+    holes = [(index, hole) for index, lane in measured_lanes(analysis) for hole in lane.holes.top]
+    mine = [(index, hole) for index, hole in holes if hole.cause in causes]
+    return sorted(mine, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))
+
+
+def seen_in(analysis: Analysis, *causes: Cause) -> str:
+    """Return where the launching threads were in the longest holes of these causes, in brackets."""
+    evidence = [(hole.evidence, hole.duration_ns) for _, hole in holes_of(analysis, *causes)]
+    call = _heaviest((one.call, ns) for one, ns in evidence)
+    nvtx = _heaviest((one.nvtx, ns) for one, ns in evidence)
+    places = [f"in `{call}`" if call else "", f"inside `{range_name(nvtx)}`" if nvtx else ""]
+    words = " ".join(filter(None, places))
+    return f" (in the longest holes mostly {words})" if words else ""
+
+
+def _heaviest(named: Iterator[tuple[str | None, int]]) -> str | None:
+    weights: Counter[str] = Counter()
+    for name, ns in named:
+        if name:
+            weights[name] += ns
+    return min(weights, key=lambda name: (-weights[name], name), default=None)
+
+
+def evidence_of(analysis: Analysis, *causes: Cause) -> list[Evidence]:
+    """Return what was seen in the longest holes of these causes."""
+    return [hole.evidence for _, hole in holes_of(analysis, *causes)]
+
+
+def shares_by_lane(analysis: Analysis, lost: Mapping[int, int]) -> tuple[str, str]:
+    """Return the lowest and the highest loss of a lane as shares of its window, as text."""
+    shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in measured_lanes(analysis)]
+    return format_share(min(shares)), format_share(max(shares))

@@ -1,0 +1,54 @@
+"""late-buckets: gradient synchronisation starts late in backward, or its last bucket is too large to hide."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from gapfinder.findings.exposed import exposed_bill
+from gapfinder.findings.lost import amount, counted, finding
+from gapfinder.findings.page import Page
+from gapfinder.units import format_duration, format_share
+
+if TYPE_CHECKING:
+    from gapfinder.explanations import Finding
+    from gapfinder.model import Analysis
+
+PAGE = Page(
+    code="late-buckets",
+    title="The last gradient bucket is synchronised after backward",
+    meaning=(
+        "Synchronisation overlaps with backward and would fit into it, but a part is left when backward ends: "
+        "buckets are so large that the first is full late, or the last one, which nothing can hide, is large."
+    ),
+    measured=(
+        "On most lanes the gradient collectives of a step are shorter than backward, and yet they start in its later"
+        " half or run on after it. Lost is their exposed transfer in holes."
+    ),
+    change=(
+        ("Try a smaller bucket_cap_mb in DistributedDataParallel (25 by default; try 10 and 50 and measure)."),
+        "Set gradient_as_bucket_view=True, and static_graph=True where the graph does not change.",
+        ("In DeepSpeed lower reduce_bucket_size and keep overlap_comm, contiguous_gradients and reduce_scatter on."),
+        ("Register modules in the order in which forward runs them: buckets are filled in the reverse order."),
+    ),
+    beware="that no tail may remain: the bucket of the first layers always comes last. Below 1 % leave it.",
+)
+
+
+def rule(analysis: Analysis) -> Finding | None:
+    """Return the finding, where a tail of gradient synchronisation is exposed that backward could have hidden."""
+    lost = exposed_bill(analysis).get(PAGE.code, 0)
+    if not lost:
+        return None
+    start = median(one.start_into_backward for one in analysis.buckets)
+    after = round(median(one.after_backward_ns for one in analysis.buckets))
+    number = median(one.per_step for one in analysis.buckets)
+    return finding(
+        analysis,
+        PAGE,
+        lost_ns=lost,
+        detail=(
+            f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} a step; the first starts when "
+            f"{format_share(start)} of backward is over, and {format_duration(after)} run after its end."
+        ),
+    )

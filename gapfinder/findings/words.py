@@ -1,0 +1,45 @@
+"""How findings and reports call lanes, and how they put several things into one phrase."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gapfinder.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gapfinder.model import Analysis
+
+_LANES_NAMED = 4
+_LONGEST_RANGE = 60
+# torch.autograd.profiler.emit_nvtx writes "aten::mm, seq = 12, op_id = 3, sizes = [...]"
+_ADDED = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
+
+
+def lane_name(analysis: Analysis, index: int) -> str:
+    """Return "rank 3" where the rank is known and no other lane has it (lanes of two jobs may), else "lane 3"."""
+    rank = analysis.lanes[index].rank
+    is_told = rank is not None and sum(lane.rank == rank for lane in analysis.lanes) == 1
+    return f"rank {rank}" if is_told else f"lane {index}"
+
+
+def lane_names(analysis: Analysis, indices: Sequence[int]) -> str:
+    """Return several lanes in one phrase ("rank 0 and rank 1", "all 8 lanes")."""
+    if len(indices) == len(analysis.lanes) > _LANES_NAMED:
+        return f"all {format_count(len(indices), 'lane')}"
+    return listed([lane_name(analysis, index) for index in indices])
+
+
+def range_name(text: str) -> str:
+    """Return an NVTX range's text without what PyTorch adds to an operation's name, and not without end."""
+    name = _ADDED.split(text, maxsplit=1)[0]
+    return name if len(name) <= _LONGEST_RANGE else f"{name[: _LONGEST_RANGE - 1]}…"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return "a, b and c"; a long list ends in a count of what was left out."""
+    if len(items) > _LANES_NAMED + 1:
+        items = [*items[:_LANES_NAMED], f"{format_count(len(items) - _LANES_NAMED)} more"]
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))

@@ -1,0 +1,160 @@
+"""The tables that say why: hole time by cause, collectives, stragglers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gapfinder.findings.words import lane_name
+from gapfinder.render.lane_tables import shown_lanes
+from gapfinder.render.table import Column, Kind, Table, left_out
+from gapfinder.render.words import UNKNOWN, cause_words
+from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from gapfinder.explanations import Cause, CollectiveSummary, Straggler
+    from gapfinder.model import Analysis, Lane
+
+_CAUSES = 6
+_OFTEN = 0.5
+_NOTHING = "-"
+
+
+def causes_shown(analysis: Analysis, *, limit: int) -> list[Cause]:
+    """Return the causes with most hole time over all measured lanes, at most `limit`, most first."""
+    sums: Counter[Cause] = Counter()
+    for lane in analysis.lanes:
+        if lane.idle_reason is None:
+            sums.update(lane.causes)
+    return sorted((cause for cause in sums if sums[cause]), key=lambda cause: (-sums[cause], cause))[:limit]
+
+
+def cause_table(analysis: Analysis, *, limit: int) -> Table | None:
+    """Return hole time by cause, one row per lane; None where there are no holes."""
+    causes = causes_shown(analysis, limit=_CAUSES)
+    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].idle_reason is None]
+    if not causes or not indices:
+        return None
+    has_others = len(causes_shown(analysis, limit=_CAUSES + 1)) > _CAUSES
+    return Table(
+        title="Why the holes are there",
+        caption="Hole time by cause, as shares of the window."
+        + left_out(len(indices), len(analysis.lanes), "lane", "those that compute least"),
+        columns=(
+            Column("lane", Kind.WORD),
+            Column("in holes"),
+            *(Column(cause_words(cause)) for cause in causes),
+            *((Column("others"),) if has_others else ()),
+        ),
+        rows=tuple(_cause_row(analysis, index, causes, has_others=has_others) for index in indices),
+    )
+
+
+def _cause_row(analysis: Analysis, index: int, causes: list[Cause], *, has_others: bool) -> tuple[str, ...]:
+    lane = analysis.lanes[index]
+    times = [lane.causes.get(cause, 0) for cause in causes]
+    others = [lane.holes.total_ns - sum(times)] if has_others else []
+    shares = (ns / lane.budget.window_ns for ns in (lane.holes.total_ns, *times, *others))
+    return (lane_name(analysis, index), *(format_share(share) for share in shares))
+
+
+def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
+    """Return one row per operation and communicator, the most exposed first, without columns that nothing fills."""
+    shown = sorted(analysis.collectives, key=lambda one: (-one.exposed_ns, one.operation, one.communicator))[:limit]
+    if not shown:
+        return None
+    rows = [_collective_cells(analysis, one) for one in shown]
+    filled = [place for place, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NOTHING}]
+    columns = (
+        Column("operation", Kind.LABEL),
+        Column("group", Kind.LABEL),
+        *(Column(name) for name in ("n", "a step", "exposed", "hidden", "wait", "transfer")),
+        *(Column(name) for name in ("mean size", "bus bandwidth", "of ideal")),
+        Column("mostly last", Kind.WORD),
+    )
+    caption = "Times are summed over lanes; hidden is a share of exposed and hidden. Wait is what a lane had to wait"
+    return Table(
+        title="Collectives",
+        caption=f"{caption} for the last one.{_unmatched(analysis)}{_buckets(analysis)}"
+        + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
+        columns=tuple(columns[place] for place in filled),
+        rows=tuple(tuple(row[place] for place in filled) for row in rows),
+    )
+
+
+def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, ...]:
+    """Return the cells of every column that there can be."""
+    several = len({other.communicator for other in analysis.collectives}) > 1
+    both = one.hidden_ns + one.exposed_ns
+    mean = None if one.bytes_total is None else one.bytes_total // max(one.instances, 1)
+    transfer = one.transfer_ns or one.total_ns
+    late = _NOTHING
+    if one.late_lane is not None and one.late_share is not None and one.late_share > _OFTEN:
+        late = lane_name(analysis, one.late_lane)
+    return (
+        one.operation,
+        one.communicator if several else _NOTHING,
+        format_count(one.instances) if one.per_step is None else _NOTHING,
+        _NOTHING if one.per_step is None else f"{one.per_step:.4g}",
+        format_duration(one.exposed_ns),
+        format_share(one.hidden_ns / both) if both else _NOTHING,
+        *(_NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
+        _NOTHING if mean is None else format_bytes(mean),
+        _NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
+        format_share(one.ideal_ns / transfer) if one.ideal_ns and transfer else _NOTHING,
+        late,
+    )
+
+
+def _unmatched(analysis: Analysis) -> str:
+    unmatched = sum(one.unmatched for one in analysis.collectives)
+    return f" {format_count(unmatched, 'operation')} found no partner on other lanes." if unmatched else ""
+
+
+def _buckets(analysis: Analysis) -> str:
+    """Return how gradient synchronisation lies to backward, on the lane where most of it comes after."""
+    if not analysis.buckets:
+        return ""
+    worst = max(analysis.buckets, key=lambda one: one.after_backward_ns)
+    begun = min(worst.start_into_backward, 1.0)
+    return (
+        f" On {lane_name(analysis, worst.lane)} gradient synchronisation ({worst.per_step:g} a step) starts when "
+        f"{format_share(begun)} of backward is over, and {format_duration(worst.after_backward_ns)} run after it."
+    )
+
+
+def straggler_table(analysis: Analysis) -> Table | None:
+    """Return the lanes that are slow in most steps; None where there are none."""
+    if not analysis.stragglers:
+        return None
+    return Table(
+        title="Stragglers",
+        caption="Lanes that are 20 % over the median in most steps, compared with the median lane.",
+        columns=(
+            Column("lane", Kind.WORD),
+            *(Column(name) for name in ("slow steps", "compute", "launches later by", "data loading")),
+            Column("what differs", Kind.WORD),
+            Column("others waited"),
+        ),
+        rows=tuple(_straggler_row(analysis, one) for one in analysis.stragglers),
+    )
+
+
+def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
+    slow, steps = one.steps
+    return (
+        lane_name(analysis, one.lane),
+        f"{format_count(slow)} of {format_count(steps)}",
+        f"{one.compute_ratio:.2f} times",
+        format_duration(one.launch_delay_ns),
+        UNKNOWN if one.data_ratio is None else f"{one.data_ratio:.2f} times",
+        one.what_differs,
+        format_duration(one.lost_ns),
+    )
+
+
+def shares_of_holes(lane: Lane, causes: list[Cause]) -> list[tuple[Cause | None, int]]:
+    """Return a lane's hole time by each of `causes`, and what is left under None; nothing that is 0."""
+    parts: list[tuple[Cause | None, int]] = [(cause, lane.causes.get(cause, 0)) for cause in causes]
+    parts.append((None, lane.holes.total_ns - sum(ns for _, ns in parts)))
+    return [(cause, ns) for cause, ns in parts if ns]

@@ -1,0 +1,373 @@
+"""Every rule: quiet where nothing is wrong, then firing with the time that is lost, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from analysis_values import MS
+from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
+
+from gapfinder.explanations import Cause, Evidence, Finding, HostActivity, Severity
+from gapfinder.findings import find
+from gapfinder.findings.registry import PAGES
+from gapfinder.model import Analysis
+
+TRANSFER, WAIT = Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT
+NEVER_CHARGED = {Cause.UNKNOWN, Cause.WARM_UP}
+
+
+def quiet() -> Analysis:
+    return job(one_lane(), one_lane(rank=1), buckets=(bucket(),))
+
+
+def found(analysis: Analysis) -> dict[str, Finding]:
+    findings = find(analysis)
+    assert len({finding.code for finding in findings}) == len(findings)
+    return {finding.code: finding for finding in findings}
+
+
+def losses(analysis: Analysis) -> dict[str, int]:
+    """Return what each finding says is lost, in ms over all lanes."""
+    return {code: finding.lost_ns // MS for code, finding in found(analysis).items() if finding.lost_ns}
+
+
+def test_where_nothing_is_wrong_nothing_is_found():
+    assert found(quiet()) == {}
+
+
+def test_without_lanes_nothing_is_found():
+    assert find(replace(quiet(), lanes=(), total=None)) == ()
+
+
+CHARGED = {
+    Cause.EXPOSED_COMMUNICATION: "exposed-collective",
+    Cause.EXPOSED_TRANSFER: "exposed-collective",
+    Cause.EXPOSED_WAIT: "exposed-collective",
+    Cause.PIPELINE_BUBBLE: "pipeline-bubble",
+    Cause.DATA_LOADING: "data-starved",
+    Cause.SYNCHRONISATION: "sync-stall",
+    Cause.ALLOCATOR: "allocator-churn",
+    Cause.HOST_TO_DEVICE_COPY: "exposed-copies",
+    Cause.COPY: "exposed-copies",
+    Cause.DEVICE_WAIT: "device-wait",
+    Cause.LAUNCH_BOUND: "launch-bound",
+    Cause.OS_CALL: "blocking-call",
+    Cause.GARBAGE_COLLECTION: "gc-pause",
+    Cause.CHECKPOINT: "checkpoint-pause",
+    Cause.GRAPH_UNKNOWN: "graph-opaque",
+    Cause.PROFILER_OVERHEAD: "capture-quality",
+}
+
+
+@pytest.mark.parametrize("cause", sorted(set(Cause) - NEVER_CHARGED))
+def test_each_cause_is_charged_whole_to_one_rule(cause):
+    analysis = lost(cause, 50)
+    if cause is Cause.PROFILER_OVERHEAD:
+        host = HostActivity(overhead_ns=50 * MS)
+        analysis = replace(analysis, lanes=tuple(replace(lane, host=host) for lane in analysis.lanes))
+    assert losses(analysis) == {CHARGED[cause]: 100}
+    (finding,) = (finding for finding in find(analysis) if finding.lost_ns)
+    assert (finding.severity, finding.share) == (Severity.WARNING, 0.05)
+
+
+@pytest.mark.parametrize("cause", sorted(set(Cause) - NEVER_CHARGED - {Cause.GRAPH_UNKNOWN}))
+def test_what_is_too_little_to_mention_is_not_mentioned(cause):
+    assert losses(job(one_lane({cause: MS // 2}), one_lane(rank=1))) == {}
+
+
+@pytest.mark.parametrize(
+    ("ms", "severity"), [(5, Severity.INFO), (19, Severity.INFO), (20, Severity.WARNING), (99, Severity.WARNING), (100, Severity.CRITICAL)]
+)  # fmt: skip
+def test_severity_is_the_share_of_the_time(ms, severity):
+    assert found(lost(Cause.DATA_LOADING, ms))["data-starved"].severity is severity
+
+
+def test_most_lost_time_comes_first_and_what_is_to_know_last():
+    lanes = [
+        one_lane({Cause.DATA_LOADING: 30 * MS, Cause.CHECKPOINT: 200 * MS, Cause.ALLOCATOR: 5 * MS}, rank=rank)
+        for rank in range(2)
+    ]
+    assert [finding.code for finding in find(job(*lanes))] == ["checkpoint-pause", "data-starved", "allocator-churn"]
+
+
+def test_lanes_whose_idle_time_is_unknown_lose_nothing():
+    unknown = replace(one_lane({Cause.DATA_LOADING: 100 * MS}), idle_reason="graphs left no trace")
+    assert "data-starved" not in found(job(unknown, one_lane(rank=1)))
+
+
+def test_one_lane_that_lost_most_is_named_and_one_of_many_is_not():
+    alone = job(one_lane({Cause.CHECKPOINT: 50 * MS}), one_lane(rank=1))
+    assert found(alone)["checkpoint-pause"].lane == 0
+    assert "rank 0" in found(alone)["checkpoint-pause"].detail
+    assert found(lost(Cause.CHECKPOINT))["checkpoint-pause"].lane is None
+
+
+# Exposed communication
+
+
+@pytest.mark.parametrize("buckets", [(), (bucket(),)])
+def test_overlap_is_not_broken_where_synchronisation_starts_early(buckets):
+    assert losses(lost(TRANSFER, collectives=(collective(),), buckets=buckets)) == {"exposed-collective": 200}
+
+
+def test_overlap_is_broken_where_synchronisation_starts_after_backward():
+    after = bucket(start_into_backward=1.0, after_backward_ns=16 * MS)
+    analysis = lost(TRANSFER, collectives=(collective(),), buckets=(after,))
+    assert losses(analysis) == {"overlap-broken": 200}
+    finding = found(analysis)["overlap-broken"]
+    assert finding.severity is Severity.CRITICAL
+    assert "4 gradient collectives of 4.000 ms" in finding.detail
+    assert "10.00 ms of a step of 100.0 ms" in finding.detail
+
+
+def test_only_gradients_are_charged_to_broken_overlap():
+    after = bucket(start_into_backward=1.2)
+    operations = (collective("AllReduce", exposed_ns=30 * MS), collective("AllToAll", exposed_ns=10 * MS))
+    assert losses(lost(TRANSFER, collectives=operations, buckets=(after,))) == {
+        "overlap-broken": 150,
+        "exposed-collective": 50,
+    }
+
+
+@pytest.mark.parametrize("late", [{"start_into_backward": 0.6}, {"after_backward_ns": 3 * MS}])
+def test_buckets_are_late_where_they_would_fit_into_backward(late):
+    operations = (collective(),)
+    assert losses(lost(TRANSFER, collectives=operations, buckets=(bucket(**late),))) == {"late-buckets": 200}
+    too_long = bucket(**late, median_ns=13 * MS)
+    assert losses(lost(TRANSFER, collectives=operations, buckets=(too_long,))) == {"exposed-collective": 200}
+
+
+def test_one_stream_takes_all_transfer_of_its_lanes_and_no_waiting():
+    structural = [
+        replace(lane, overlap_ratio=0.0, overlap_reason="one stream")
+        for lane in (one_lane({TRANSFER: 60 * MS, WAIT: 40 * MS}, rank=rank) for rank in range(2))
+    ]
+    after = bucket(start_into_backward=1.0)
+    analysis = job(*structural, collectives=(collective(),), buckets=(after,))
+    assert losses(analysis) == {"single-stream": 120, "exposed-collective": 80}
+    assert found(analysis)["exposed-collective"].title == "Lanes wait for each other in collectives"
+
+
+def test_a_zero_without_a_reason_is_not_one_stream():
+    zero = [
+        replace(one_lane({TRANSFER: 60 * MS}, rank=rank), overlap_ratio=0.0, overlap_reason=None) for rank in range(2)
+    ]
+    assert "single-stream" not in found(job(*zero))
+
+
+def test_a_link_at_half_its_ideal_is_not_slow_and_below_it_is():
+    half = collective(ideal_ns=40 * MS)
+    assert losses(lost(TRANSFER, collectives=(half,))) == {"exposed-collective": 200}
+    quarter = collective(ideal_ns=20 * MS, bus_bandwidth=5e9)
+    analysis = lost(TRANSFER, collectives=(quarter,))
+    assert losses(analysis) == {"slow-link": 150, "exposed-collective": 50}
+    assert "5.000 GB/s of bus bandwidth, 25.0 % of the ideal" in found(analysis)["slow-link"].detail
+
+
+def test_waiting_is_no_slow_link():
+    waiting = collective(wait_ns=60 * MS, transfer_ns=20 * MS, ideal_ns=20 * MS)
+    assert "slow-link" not in found(lost(TRANSFER, collectives=(waiting,)))
+
+
+def test_a_link_is_compared_with_the_same_operation_elsewhere():
+    pair = (collective(bus_bandwidth=100e9), collective(bus_bandwidth=40e9, communicator="8"))
+    analysis = lost(TRANSFER, collectives=pair)
+    assert losses(analysis) == {"slow-link": 60, "exposed-collective": 140}
+    assert "elsewhere 100.0 GB/s" in found(analysis)["slow-link"].detail
+    other = (collective(bus_bandwidth=100e9), collective("AllGather", bus_bandwidth=40e9))
+    assert "slow-link" not in found(replace(analysis, collectives=other))
+
+
+def test_a_straggler_takes_the_waiting_that_it_explains():
+    lanes = (one_lane({WAIT: 100 * MS}), one_lane(rank=1))
+    analysis = job(*lanes, collectives=(collective(),), stragglers=(slow(1, lost_ms=70),))
+    assert losses(analysis) == {"straggler": 70, "exposed-collective": 30}
+    finding = found(analysis)["straggler"]
+    assert (finding.title, finding.lane) == ("Rank 1 is slower than the others, which wait", 1)
+    assert "rank 1 is slow in 8 of 8 steps: its compute takes 1.30 times the median" in finding.detail
+    assert losses(replace(analysis, stragglers=(slow(1, lost_ms=500),))) == {"straggler": 100}
+    assert "straggler" not in found(replace(analysis, stragglers=()))
+
+
+UNEVEN = ([120, 100, 100, 120], [100, 120, 100, 100], [100, 100, 120, 100])
+
+
+def test_input_is_unbalanced_where_another_lane_is_slowest_each_step():
+    lanes = [
+        one_lane({WAIT: 50 * MS}, rank=rank, computing=[ms * MS for ms in times]) for rank, times in enumerate(UNEVEN)
+    ]
+    analysis = job(*lanes)
+    assert losses(analysis) == {"unbalanced-input": 150}
+    assert "20.0 % longer" in found(analysis)["unbalanced-input"].detail
+    assert "3 different lanes" in found(analysis)["unbalanced-input"].detail
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ([120] * 4, [100] * 4, [100] * 4),
+        ([103, 100, 100, 103], [100, 103, 100, 100], [100, 100, 103, 100]),
+        tuple(times[:3] for times in UNEVEN),
+    ],
+    ids=["always the same lane", "by less than 5 %", "too few steps"],
+)
+def test_input_is_not_called_unbalanced(times):
+    lanes = [
+        one_lane({WAIT: 50 * MS}, rank=rank, computing=[ms * MS for ms in each]) for rank, each in enumerate(times)
+    ]
+    assert losses(job(*lanes)) == {"exposed-collective": 150}
+
+
+def test_gathers_and_their_scatters_are_charged_to_sharding():
+    operations = (
+        collective("AllGather", exposed_ns=20 * MS),
+        collective("ReduceScatter", exposed_ns=10 * MS),
+        collective("AllReduce", exposed_ns=10 * MS),
+    )
+    assert losses(lost(TRANSFER, collectives=operations)) == {"zero-overlap-off": 150, "exposed-collective": 50}
+    assert losses(lost(TRANSFER, collectives=(collective("ReduceScatter"),))) == {"exposed-collective": 200}
+
+
+def test_small_collectives_are_many_and_short():
+    small = collective(instances=1_000, per_step=100.0, total_ns=80 * MS, transfer_ns=80 * MS)
+    analysis = lost(TRANSFER, collectives=(small,))
+    assert losses(analysis) == {"many-small-collectives": 200}
+    assert "AllReduce 100 a step, 40.00 µs each" in found(analysis)["many-small-collectives"].detail
+    few = replace(small, per_step=10.0)
+    long = replace(small, total_ns=800 * MS, transfer_ns=800 * MS)
+    assert "many-small-collectives" not in found(lost(TRANSFER, collectives=(few,)))
+    assert "many-small-collectives" not in found(lost(TRANSFER, collectives=(long,)))
+
+
+def test_small_collectives_in_blanks_too_short_for_a_hole_count():
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
+    lanes = (one_lane(short_blanks=50 * MS), one_lane(rank=1, short_blanks=50 * MS))
+    assert losses(job(*lanes, collectives=(small,))) == {"many-small-collectives": 30}
+
+
+def test_accumulation_synchronises_in_every_micro_step():
+    repeated = bucket(micro_steps=4, per_step=8.0, start_into_backward=0.1, after_backward_ns=MS, backward_ns=200 * MS)
+    analysis = lost(TRANSFER, collectives=(collective(),), buckets=(repeated,))
+    assert losses(analysis) == {"accumulation-not-skipping-sync": 150, "late-buckets": 50}
+    last_only = replace(repeated, start_into_backward=0.8)
+    once = replace(repeated, micro_steps=1)
+    for buckets in (last_only, once):
+        assert "accumulation-not-skipping-sync" not in found(replace(analysis, buckets=(buckets,)))
+
+
+# The host, copies, steps and the capture
+
+
+def test_data_loading_says_where_the_thread_was():
+    seen = Evidence(call="poll", call_ns=90 * MS, nvtx="data loading")
+    analysis = job(one_lane({Cause.DATA_LOADING: 100 * MS}, evidence=seen), one_lane(rank=1))
+    finding = found(analysis)["data-starved"]
+    assert "in `poll` inside `data loading`" in finding.detail
+    assert "num_workers" in finding.advice
+
+
+def test_synchronising_calls_are_counted_by_name():
+    host = HostActivity(sync_calls={"cudaStreamSynchronize_v3020": (6, 30 * MS), "cudaEventSynchronize_v3020": (9, 0)})
+    detail = found(job(one_lane({Cause.SYNCHRONISATION: 30 * MS}, host=host)))["sync-stall"].detail
+    assert detail.endswith(": 6 times cudaStreamSynchronize.")
+
+
+def test_copies_are_pageable_as_far_as_pageable_copies_took_time():
+    host = HostActivity(pageable_copies=3, pageable_ns=40 * MS)
+    analysis = job(one_lane({Cause.HOST_TO_DEVICE_COPY: 70 * MS, Cause.COPY: 10 * MS}, host=host))
+    assert losses(analysis) == {"pageable-copies": 40, "exposed-copies": 40}
+
+
+@pytest.mark.parametrize(("offloaded", "code"), [(64 * 2**20 - 1, "exposed-copies"), (64 * 2**20, "offload-copies")])
+def test_offloading_is_known_by_its_bytes(offloaded, code):
+    host = HostActivity(offload_bytes=offloaded)
+    assert losses(job(one_lane({Cause.COPY: 50 * MS}, host=host))) == {code: 50}
+
+
+def test_allocations_are_told_even_where_they_leave_no_holes():
+    churn = HostActivity(allocator_calls=12, allocator_ns=1 * MS)
+    finding = found(job(one_lane(host=churn)))["allocator-churn"]
+    assert (finding.severity, finding.lost_ns) == (Severity.INFO, 0)
+    assert "12 calls" in finding.detail
+    assert "allocator-churn" not in found(job(one_lane(host=replace(churn, allocator_ns=MS // 2))))
+
+
+@pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
+def test_short_blanks_between_tiny_kernels_are_launch_bound(kernel_ns, fires):
+    host = HostActivity(launches=1_000, launch_ns=4_000_000, kernel_ns=1_000 * kernel_ns)
+    assert losses(job(one_lane(host=host, short_blanks=80 * MS))) == ({"launch-bound": 80} if fires else {})
+
+
+def test_short_blanks_are_not_lost_twice():
+    host = HostActivity(launches=1_000, kernel_ns=1_000)
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
+    analysis = job(one_lane(host=host, short_blanks=80 * MS), collectives=(small,))
+    assert losses(analysis) == {"many-small-collectives": 30, "launch-bound": 50}
+
+
+def test_graphs_hide_what_ran():
+    opaque = one_lane()
+    opaque = replace(opaque, budget=replace(opaque.budget, compute_only_ns=0, graph_only_ns=1_000 * MS))
+    finding = found(job(opaque))["graph-opaque"]
+    assert (finding.severity, finding.lost_ns) == (Severity.INFO, 0)
+    assert "--cuda-graph-trace=node" in finding.advice
+    unseen = found(job(replace(one_lane(), idle_reason="graphs left no trace")))["graph-opaque"]
+    assert "idle time is not known either" in unseen.detail
+
+
+@pytest.mark.parametrize(
+    ("lengths", "fires"),
+    [([100] * 9, False), ([100, 100, 100, 105, 105, 105, 109, 109, 109], False), ([100] * 4 + [130] * 4, False)],
+    ids=["steady", "less than 10 %", "too few steps"],
+)
+def test_steady_steps_do_not_drift(lengths, fires):
+    assert ("step-time-drift" in found(job(step_times([ms * MS for ms in lengths])))) is fires
+
+
+def test_drifting_steps_lose_the_growth_of_compute():
+    lengths = [100, 100, 100, 110, 110, 110, 120, 120, 120]
+    analysis = job(step_times([ms * MS for ms in lengths]), step_times([ms * MS for ms in lengths], rank=1))
+    finding = found(analysis)["step-time-drift"]
+    assert finding.lost_ns == 2 * (3 * 10 + 3 * 20) * MS
+    assert "grew by 20.0 %" in finding.detail
+
+
+FAULTY = {
+    "no usable times": job(replace(one_lane(), dropped_ops=100)),
+    "no launch call": job(one_lane(host=HostActivity(unlaunched_ops=100))),
+    "profiler itself took 5.0 %": job(one_lane(host=HostActivity(overhead_ns=50 * MS))),
+    "nly 4 complete step": job(one_lane(computing=[100 * MS] * 4)),
+    "steps are not known": job(replace(one_lane(), steps=None)),
+    "2 ranks below rank 2 missing": job(one_lane(rank=2)),
+    "3 collective operations found no partner": job(one_lane(), collectives=(collective(exposed_ns=0, unmatched=3),)),
+    "100.0 % of the hole time has no known cause": job(one_lane({Cause.UNKNOWN: 50 * MS})),
+}
+
+
+@pytest.mark.parametrize("words", FAULTY)
+def test_a_capture_that_lacks_something_is_told(words):
+    findings = found(FAULTY[words])
+    assert list(findings) == ["capture-quality"]
+    assert findings["capture-quality"].severity is Severity.INFO
+    assert words in findings["capture-quality"].detail.replace("There", "there").replace("Steps", "steps")
+
+
+def test_a_capture_without_api_calls_is_told():
+    analysis = quiet()
+    blind = replace(analysis, coverage=replace(analysis.coverage, runtime=False))
+    assert "no hole's host side is known" in found(blind)["capture-quality"].detail
+
+
+def test_every_rule_fires_somewhere_here():
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert [code for code in PAGES if f'"{code}"' not in text] == []
+
+
+def test_a_range_that_pytorch_named_is_told_by_its_operation():
+    seen = Evidence(nvtx="aten::einsum, seq = 10297, op_id = 71806, sizes = [[], [4, 512, 768]]")
+    finding = found(job(one_lane({Cause.LAUNCH_BOUND: 50 * MS}, evidence=seen)))["launch-bound"]
+    assert finding.detail.endswith("inside `aten::einsum`).")
+    long = found(job(one_lane({Cause.LAUNCH_BOUND: 50 * MS}, evidence=Evidence(nvtx="x" * 500))))["launch-bound"]
+    assert f"`{'x' * 59}…`" in long.detail
