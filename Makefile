@@ -21,10 +21,10 @@ lint: .venv/tools ## style, types and the import contracts
 docs: .venv/installed ## write docs/columns.md again
 	$(BIN)/python docs/columns.py
 
-samples: .venv/installed ## build sample_profiles/*.sqlite again
+samples: .venv/tools ## build sample_profiles/*.sqlite again
 	$(BIN)/python -m sample_profiles.build
 
-bench: .venv/installed ## how long an analysis takes, in scans of its kernel table
+bench: .venv/tools ## how long an analysis takes, in scans of its kernel table
 	$(BIN)/python benchmarks/analyze.py
 
 clean: ## remove the virtual environment and the caches

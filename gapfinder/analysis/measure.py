@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
-from gapfinder.analysis.notes import report_notes
+from gapfinder.analysis.notes import is_met, report_notes
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.model import Coverage, Lane, Window
 
@@ -86,6 +86,8 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
             rank = report.ranks.get(operations.process)
             lane = measurement.lane(measurement.window, rank=rank, gpu_name=gpu_name)
             tally.lanes.append(MeasuredLane(lane=lane, process=operations.process, gpu=gpu))
+    if settings.window is not None and not is_met(settings.window, tally.spans):
+        tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,

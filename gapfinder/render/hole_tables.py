@@ -64,7 +64,8 @@ def _causes(lanes: Sequence[Lane]) -> str:
             sums[cause] = sums.get(cause, 0) + ns
     largest = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     shares = ", ".join(f"{cause_words(cause)} {format_share(ns / total)}" for cause, ns in largest if ns)
-    return f" All holes together: {format_duration(total)}; by cause: {shares}."
+    window = sum(lane.budget.window_ns for lane in lanes)
+    return f" Together they are {format_share(total / window)} of the time; by cause: {shares}."
 
 
 def name_table(analysis: Analysis, *, limit: int) -> Table | None:
@@ -73,8 +74,8 @@ def name_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not names:
         return None
     return Table(
-        title="Kernel names to check",
-        caption="What was decided by name, as a share of all kernel time."
+        title="Kernels counted by name",
+        caption="What a pattern or a word in the name decided, as a share of all kernel time."
         + left_out(min(limit, len(names)), len(names), "name", "the largest"),
         columns=(
             Column("share"),

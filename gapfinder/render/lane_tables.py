@@ -88,7 +88,7 @@ def step_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not indices:
         return None
     total = sum(lane.steps is not None for lane in analysis.lanes)
-    caption = "Complete steps after warm-up and how many were left out; then where the mean step went."
+    caption = "Complete steps, and how many were left out (warm-up, cut, not asked for); then where the mean step went."
     return Table(
         title="Steps",
         caption=caption + left_out(len(indices), total, "lane", "those that compute least"),

@@ -28,16 +28,19 @@ _NOTHING = (
     "processes that use the GPUs: put it before the launcher or before each rank."
 )
 
+_WORTH_NAMING = 0.01
+"""How far, as a share, the worst lane must lie below all lanes together to be named."""
+
 
 def verdict(analysis: Analysis) -> str:
-    """Return the paragraph a person reads first."""
+    """Return the paragraph a person reads first: what was computed, what was lost, most first, and where."""
     total = analysis.total
     if total is None:
         return _NOTHING.format(files=listed(analysis.source.files))
     sentences = (
         _computed(analysis, total),
-        _communication(analysis, total),
-        _others(total),
+        _losses(analysis, total),
+        _overlap(analysis, total),
         _worst(analysis, total),
         _longest_hole(analysis),
     )
@@ -57,44 +60,40 @@ def _computed(analysis: Analysis, total: Total) -> str:
     if gpus < total.lanes:
         subject = f"The {format_count(total.lanes, 'lane')} on {format_count(gpus, 'GPU')}"
     at_least = "at least " if total.idle_reason else ""
+    return f"{subject} computed {at_least}{format_share(total.budget.compute_ns / total.budget.window_ns)} of the time."
+
+
+def _losses(analysis: Analysis, total: Total) -> str:
+    """Return the time without compute by kind, most first."""
     budget = total.budget
-    sentence = f"{subject} computed {at_least}{format_share(budget.compute_ns / budget.window_ns)} of the time."
-    if budget.graph_only_ns:
-        graphs = format_share(budget.graph_only_ns / budget.window_ns)
-        sentence += f" For {graphs} a CUDA graph ran; what is inside graphs was not captured."
+    exposed = " was exposed communication"
+    if all(lane.steps for lane in analysis.lanes):
+        exposed += f" ({format_duration(_exposed_in_mean_step(analysis))} in the mean step)"
+    losses = [
+        (budget.exposed_ns, exposed),
+        (budget.graph_only_ns, " was spent in CUDA graphs (what is inside was not captured)"),
+        (budget.copy_only_ns, " was copies alone"),
+        (0 if total.idle_reason else budget.idle_ns, " was idle"),
+    ]
+    told = [f"{format_share(ns / budget.window_ns)}{what}" for ns, what in sorted(losses, reverse=True) if ns]
+    sentence = f"{listed(told)}." if told else ""
+    if total.idle_reason:
+        sentence = f"{sentence} Idle time was not measured: {_clause(total.idle_reason)}.".strip()
     return sentence
 
 
-def _communication(analysis: Analysis, total: Total) -> str:
-    budget = total.budget
-    unmeasured = f"Overlap was not measured: {_clause(total.overlap_reason)}."
-    if not budget.communication_ns:
-        return unmeasured
-    exposed = format_share(budget.exposed_ns / budget.window_ns)
-    sentence = f"{exposed} ({_exposed_amount(analysis, total)}) was exposed communication"
-    if total.overlap_ratio is None:
-        return f"{sentence}. {unmeasured}"
-    if total.overlap_ratio > 0:
-        return f"{sentence}; {format_share(total.overlap_ratio)} of all communication was hidden behind compute."
-    reasons = dict.fromkeys(_clause(lane.overlap_reason) for lane in analysis.lanes if lane.overlap_reason)
-    return f"{sentence}; none was hidden behind compute{': ' if reasons else ''}{'; '.join(reasons)}."
-
-
-def _exposed_amount(analysis: Analysis, total: Total) -> str:
+def _exposed_in_mean_step(analysis: Analysis) -> int:
     steps = [step for lane in analysis.lanes if lane.steps for step in lane.steps.items]
-    if steps:
-        return f"{format_duration(sum(step.budget.exposed_ns for step in steps) // len(steps))} a step"
-    return f"{format_duration(total.budget.exposed_ns // total.lanes)}{' a GPU' if total.lanes > 1 else ''}"
+    return sum(step.budget.exposed_ns for step in steps) // len(steps)
 
 
-def _others(total: Total) -> str:
-    budget = total.budget
-    copies = f"{format_share(budget.copy_only_ns / budget.window_ns)} was copies alone"
-    if total.idle_reason:
-        idle = f"idle time was not measured: {_clause(total.idle_reason)}."
-        return f"{copies}; {idle}" if budget.copy_only_ns else f"{idle[0].upper()}{idle[1:]}"
-    idle = f"{format_share(budget.idle_ns / budget.window_ns)} was idle."
-    return f"{copies}, {idle}" if budget.copy_only_ns else idle
+def _overlap(analysis: Analysis, total: Total) -> str:
+    if total.overlap_ratio is None:
+        return f"Overlap was not measured: {_clause(total.overlap_reason)}."
+    if total.overlap_ratio > 0:
+        return f"{format_share(total.overlap_ratio)} of the communication was hidden behind compute."
+    reasons = dict.fromkeys(_clause(lane.overlap_reason) for lane in analysis.lanes if lane.overlap_reason)
+    return f"None of the communication was hidden behind compute{': ' if reasons else ''}{'; '.join(reasons)}."
 
 
 def _worst(analysis: Analysis, total: Total) -> str:
@@ -104,11 +103,11 @@ def _worst(analysis: Analysis, total: Total) -> str:
     verb = "ran compute or graphs" if lane.budget.graph_only_ns else "computed"
     computed = f"{verb} {format_share(computing(lane.budget))} of the time"
     if lane.overlap_ratio is not None and total.overlap_ratio is not None:
-        if lane.overlap_ratio >= total.overlap_ratio:
+        if total.overlap_ratio - lane.overlap_ratio < _WORTH_NAMING:
             return ""
         hidden = format_share(lane.overlap_ratio) if lane.overlap_ratio else "none"
         return f"Worst overlap: {name}, which hid {hidden} of its communication and {computed}."
-    if computing(lane.budget) >= computing(total.budget) or total.idle_reason:
+    if computing(total.budget) - computing(lane.budget) < _WORTH_NAMING or total.idle_reason:
         return ""
     return f"Worst: {name}, which {computed}."
 
@@ -119,11 +118,11 @@ def _longest_hole(analysis: Analysis) -> str:
         return ""
     index, hole = holes[0]
     where = f" on {lane_name(analysis, index)}" if len(analysis.lanes) > 1 else ""
-    edges = [f"after {short_name(hole.before)}"] if hole.before is not None else []
-    edges += [f"before {short_name(hole.after)}"] if hole.after is not None else []
+    start = "from the start of the window" if hole.before is None else f"after {short_name(hole.before)}"
+    end = "to the end of the window" if hole.after is None else f"before {short_name(hole.after)}"
     return (
-        f"The longest hole between compute is {format_duration(hole.duration_ns)}{where} at "
-        f"{format_time(hole.start_ns)} (cause: {cause_words(hole.cause)}){', ' if edges else ''}{' and '.join(edges)}."
+        f"The longest hole is {format_duration(hole.duration_ns)}{where} at {format_time(hole.start_ns)} "
+        f"(cause: {cause_words(hole.cause)}), {start} and {end}."
     )
 
 

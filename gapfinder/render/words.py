@@ -45,9 +45,10 @@ def cause_words(cause: str) -> str:
 
 
 def lane_name(analysis: Analysis, index: int) -> str:
-    """Return "rank 3" where the rank is known, else "lane 3"."""
+    """Return "rank 3" where the rank is known and no other lane has it (lanes of two jobs may), else "lane 3"."""
     rank = analysis.lanes[index].rank
-    return f"lane {index}" if rank is None else f"rank {rank}"
+    is_told = rank is not None and sum(lane.rank == rank for lane in analysis.lanes) == 1
+    return f"rank {rank}" if is_told else f"lane {index}"
 
 
 def lane_names(analysis: Analysis, indices: Sequence[int]) -> str:
@@ -98,11 +99,13 @@ def worst_lane(analysis: Analysis) -> int:
 
 
 def worst_holes(analysis: Analysis) -> list[tuple[int, Hole]]:
-    """Return (lane, hole) of every hole kept in full, longest first; none from lanes whose idle time is unknown."""
-    holes = [
-        (index, hole)
-        for index, lane in enumerate(analysis.lanes)
-        if lane.idle_reason is None
-        for hole in lane.holes.top
-    ]
+    """Return (lane, hole) of the longest holes, longest first; none from lanes whose idle time is unknown.
+
+    A lane keeps only its longest holes in full. What is shorter than the shortest one kept by a lane that has more is
+    left out: it may be shorter than a hole that was not kept.
+    """
+    measured = [(index, lane.holes) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None]
+    cut = [min(hole.duration_ns for hole in holes.top) for _, holes in measured if 0 < len(holes.top) < holes.count]
+    shortest = max(cut, default=0)
+    holes = [(index, hole) for index, holes in measured for hole in holes.top if hole.duration_ns >= shortest]
     return sorted(holes, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))

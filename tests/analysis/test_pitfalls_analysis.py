@@ -340,7 +340,7 @@ def test_p87_ranks_come_from_marks_or_the_user_never_from_order() -> None:
     assert [lane.rank for lane in lanes(*rows)] == [None, None]
     swapped = lanes(*rows, settings=Settings(ranks=(1, 0)))
     assert [(lane.rank, lane.pid) for lane in swapped] == [(0, 101), (1, 100)]
-    with pytest.raises(InputError, match="--ranks names 1 ranks, the reports have 2 lanes"):
+    with pytest.raises(InputError, match="--ranks names 1 rank, the reports have 2 lanes"):
         lanes(*rows, settings=Settings(ranks=(0,)))
 
 

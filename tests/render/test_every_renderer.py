@@ -93,7 +93,7 @@ def test_where_nothing_could_communicate_there_is_no_overlap_to_know(renderer: s
 @for_people
 def test_a_structural_zero_is_explained(renderer: str) -> None:
     assert (
-        "none was hidden behind compute: communication and compute ran on one stream, so they cannot overlap."
+        "None of the communication was hidden behind compute: communication and compute ran on one stream, so they cannot overlap."
         in words(renderer, "one_stream")
     )
 
@@ -128,9 +128,9 @@ def test_a_long_list_says_how_much_of_it_is_there(renderer: str) -> None:
 @for_people
 def test_the_verdict_of_a_healthy_run(renderer: str) -> None:
     assert (
-        "The 2 GPUs computed 77.0 % of the time. 13.1 % (13.33 ms a step) was exposed communication; 57.9 % of all "
-        "communication was hidden behind compute. 2.0 % was copies alone, 7.9 % was idle. Worst overlap: rank 1, which "
-        "hid 50.0 % of its communication and computed 74.2 % of the time. The longest hole between compute is 24.00 ms "
+        "The 2 GPUs computed 77.0 % of the time. 13.1 % was exposed communication (13.33 ms in the mean step), 7.9 % "
+        "was idle and 2.0 % was copies alone. 57.9 % of the communication was hidden behind compute. Worst overlap: "
+        "rank 1, which hid 50.0 % of its communication and computed 74.2 % of the time. The longest hole is 24.00 ms "
         "on rank 1 at 60.280000 s (cause: exposed communication), after cutlass::Kernel2 and before layer_norm."
     ) in words(renderer, "healthy").replace("layer\\_norm", "layer_norm")
 
