@@ -22,10 +22,10 @@ docs: .venv/installed ## write the generated pages of docs/ again
 	$(BIN)/python docs/columns.py
 	$(BIN)/python docs/pages.py
 
-samples: .venv/installed ## build sample_profiles/*.sqlite again
+samples: .venv/tools ## build sample_profiles/*.sqlite again
 	$(BIN)/python -m sample_profiles.build
 
-bench: .venv/installed ## how long an analysis takes, in scans of its kernel table
+bench: .venv/tools ## how long an analysis takes, in scans of its kernel table
 	$(BIN)/python benchmarks/analyze.py
 
 clean: ## remove the virtual environment and the caches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,12 @@ from gapfinder.analysis.collectives import summarise_collectives
 from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
+from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.stragglers import find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
 from gapfinder.settings import Settings
-from gapfinder.units import format_time
+from gapfinder.units import format_count, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,7 +72,7 @@ def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> No
     spans = [span for report in reports for span in report.spans]
     if settings.window is not None and spans:
         start, end = settings.window
-        if not any(span.start_ns < end and start < span.end_ns for span in spans):
+        if not is_met(settings.window, spans):
             first, last = min(s.start_ns for s in spans), max(s.end_ns for s in spans)
             raise InputError(
                 f"no GPU work between {format_time(start)} and {format_time(end)}; "
@@ -92,18 +94,17 @@ def _joined_lanes(
     Each comes twice: as measured, with the place of its report, and as it is handed on.
     """
     placed = [(place, one) for place, report in enumerate(reports) for one in report.lanes]
-    processes = [(place, one.process) for place, one in placed]
-    ranks = [
-        one.lane.rank if processes.count(key) == 1 else None for key, (_, one) in zip(processes, placed, strict=True)
-    ]
+    lanes_of = Counter((place, one.process) for place, one in placed)
+    ranks = [one.lane.rank if lanes_of[place, one.process] == 1 else None for place, one in placed]
     if settings.ranks:
         if len(settings.ranks) != len(placed):
-            raise InputError(f"--ranks names {len(settings.ranks)} ranks, the reports have {len(placed)} lanes")
+            lanes = format_count(len(placed), "lane")
+            raise InputError(f"--ranks names {format_count(len(settings.ranks), 'rank')}, the reports have {lanes}")
         ranks = list(settings.ranks)
     known = [rank for rank in ranks if rank is not None]
     order = list(range(len(placed)))
     if len(set(known)) == len(placed):
-        order.sort(key=known.__getitem__)
+        order.sort(key=lambda at: known[at])  # every rank is known, so that both lists are one
     in_order = [placed[at] for at in order]
     sharing = _sharing(in_order)
     return in_order, tuple(
@@ -132,14 +133,18 @@ def _total(lanes: Sequence[Lane]) -> Total:
     reason = hidden_by[0] if hidden_by else None
     if reason is None and budget.communication_ns == 0:
         reason = lanes[0].overlap_reason
-    measured = [(lane.overlap_ratio, at) for at, lane in enumerate(lanes) if lane.overlap_ratio is not None]
+    measured = [
+        (lane.overlap_ratio, -lane.budget.exposed_ns, at)
+        for at, lane in enumerate(lanes)
+        if lane.overlap_ratio is not None
+    ]
     return Total(
         lanes=len(lanes),
         budget=budget,
         idle_reason=next((lane.idle_reason for lane in lanes if lane.idle_reason), None),
         overlap_ratio=None if reason else budget.overlap_ratio,
         overlap_reason=reason,
-        worst_lane=min(measured)[1] if measured else None,
+        worst_lane=min(measured)[-1] if measured else None,
     )
 
 

@@ -26,7 +26,7 @@ COMMUNICATION_PATTERNS = (
     r"all_?reduce_(?:one|two)_?shot",
     r"(?:one|two)_shot_reduce",
     r"multimem_(?:one_shot_)?(?:all_?reduce|all_?gather|reduce_?scatter)",
-    r"symm(?:etric)?_mem(?:ory)?(?:::|_).*(?:all|reduce|gather|scatter|barrier|signal)",
+    r"symm(?:etric)?_mem(?:ory)?(?:::|_)",
 )
 
 _LOOKS_LIKE_COMMUNICATION = re.compile(
@@ -63,16 +63,17 @@ def function_name(demangled: str) -> str:
     text = _ANONYMOUS.sub("{anonymous}", demangled)
     text = _OPERATOR.sub("{operator}", text)
     kept: list[str] = []
-    depth = 0
+    depth, has_begun = 0, False
     for part in _BRACKET.split(text):
         if part in _OPENING:
-            if depth == 0 and part == "(" and any(piece.strip() for piece in kept):
+            if depth == 0 and part == "(" and has_begun:
                 break
             depth += 1
         elif part in _CLOSING:
             depth = max(depth - 1, 0)
         elif depth == 0:
             kept.append(part)
+            has_begun = has_begun or bool(part.strip())
     words = "".join(kept).split()
     return words[-1] if words else demangled
 

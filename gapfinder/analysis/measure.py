@@ -11,7 +11,7 @@ from gapfinder.analysis.buckets import measure_buckets
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
-from gapfinder.analysis.notes import payload_notes, report_notes
+from gapfinder.analysis.notes import is_met, payload_notes, report_notes
 from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.analysis.stragglers import HostSteps, host_steps
@@ -100,6 +100,8 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
             tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
+    if settings.window is not None and not is_met(settings.window, tally.spans):
+        tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,

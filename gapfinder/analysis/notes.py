@@ -30,6 +30,7 @@ def report_notes(
         notes.append("no GPU operation that takes time was captured; was the program run with CUDA tracing (-t cuda)?")
     if lanes_without_time and spans:
         notes.append(f"{format_count(lanes_without_time, 'lane')} left out: no operation takes any time")
+    notes += _asked_notes(settings)
     notes += _window_notes(settings, spans)
     notes += _dropped_notes(lanes)
     notes += _reasons(lanes)
@@ -44,16 +45,32 @@ def payload_notes(undecoded: int) -> tuple[str, ...]:
     return (f"{format_count(undecoded, 'NVTX payload')} could not be decoded",) if undecoded else ()
 
 
+def _asked_notes(settings: Settings) -> Iterator[str]:
+    """Say what part of the capture was asked for: a settings file may have done it unseen."""
+    if settings.window is not None:
+        start, end = settings.window
+        yield f"only the window from {format_time(start)} to {format_time(end)} was asked for"
+    if settings.step_range is not None:
+        yield f"only the steps {settings.step_range[0]} to {settings.step_range[1] - 1} were asked for"
+    if settings.gpus:
+        yield f"only GPU {', '.join(map(str, settings.gpus))} was asked for"
+
+
 def _window_notes(settings: Settings, spans: Sequence[Window]) -> Iterator[str]:
     if settings.window is None or not spans:
         return
     start, end = settings.window
     first, last = min(s.start_ns for s in spans), max(s.end_ns for s in spans)
-    if start < first or end > last:
-        yield (
-            f"the window asked for reaches beyond the captured GPU work ({format_time(first)} to {format_time(last)}); "
-            "the time outside counts as idle"
-        )
+    captured = f"{format_time(first)} to {format_time(last)}"
+    if not is_met(settings.window, spans):
+        yield f"no lane of this report is in the window: its GPU work runs from {captured}, on its own clock"
+    elif start < first or end > last:
+        yield f"the window reaches beyond the captured GPU work ({captured}); the time outside counts as idle"
+
+
+def is_met(window: tuple[int, int], spans: Sequence[Window]) -> bool:
+    """Say whether any of the lanes' spans has time in common with [start, end)."""
+    return any(span.start_ns < window[1] and window[0] < span.end_ns for span in spans)
 
 
 def _dropped_notes(lanes: Sequence[Lane]) -> Iterator[str]:

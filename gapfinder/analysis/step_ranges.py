@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ _LIBRARY_DOMAINS = frozenset(
     }
 )
 _OPEN_END = np.iinfo(np.int64).max
-_MAX_NUMBER = 2**63
+_MOST_DIGITS = 18  # of a number that fits into int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,29 +107,39 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
     domains, codes = found["domain"].astype(str), found["name"].cat.codes
     found = found.assign(
         process=found["thread"] & PROCESS_MASK,
-        kind=[f"{domain}\0{stems[code]}" for domain, code in zip(domains, codes, strict=True)],
+        kind=[f"{stems[code]} of {domain}" for domain, code in zip(domains, codes, strict=True)],
     )
     found = found[found["kind"] == _main_kind(found)]
     found = found.assign(end=found["end"].mask(found["is_open"], _OPEN_END), text=found["name"].astype(str))
     found = found.sort_values(["process", "start", "end", "text"], kind="stable")
     numbers = {text: _number(match) for text, match in zip(texts, matches, strict=True) if match is not None}
+    names, starts, ends = found["text"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
     processes = found["process"].to_numpy()
-    return {process: _step_ranges(found[processes == process], numbers) for process in np.unique(processes).tolist()}
+    return {
+        int(processes[rows.start]): _step_ranges(tuple(names[rows]), starts[rows], ends[rows], numbers)
+        for rows in _groups(processes)
+    }
 
 
 def _main_kind(found: pd.DataFrame) -> str:
     """Return the kind whose ranges cover most time, summed over processes; ties go to the first by name."""
+    found = found.sort_values(["kind", "process"], kind="stable")
+    kinds, starts, ends = found["kind"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
     covered: dict[str, int] = {}
-    for kind, process in sorted(set(zip(found["kind"], found["process"], strict=True))):
-        group = found[(found["kind"] == kind) & (found["process"] == process)]
-        length = union(group["start"].to_numpy(), group["end"].to_numpy()).total
-        covered[kind] = covered.get(kind, 0) + length
+    for rows in _groups(found["process"].to_numpy(), np.array(kinds)):
+        kind = kinds[rows.start]
+        covered[kind] = covered.get(kind, 0) + union(starts[rows], ends[rows]).total
     return max(covered, key=lambda kind: covered[kind])
 
 
-def _step_ranges(group: pd.DataFrame, numbers: dict[str, int | None]) -> StepRanges:
-    names = tuple(group["text"])
-    starts, ends = group["start"].to_numpy(), group["end"].to_numpy()
+def _groups(*keys: NDArray[Any]) -> list[slice]:
+    """Return the runs of rows in which every key stays the same; each of `keys` has shape (n,), n > 0."""
+    changes = np.flatnonzero(np.logical_or.reduce([key[1:] != key[:-1] for key in keys])) + 1
+    edges = [0, *changes.tolist(), len(keys[0])]
+    return [slice(first, last) for first, last in itertools.pairwise(edges)]
+
+
+def _step_ranges(names: tuple[str, ...], starts: Int64s, ends: Int64s, numbers: dict[str, int | None]) -> StepRanges:
     told = [numbers[name] for name in names]
     unique = len({number for number in told if number is not None}) == len(told)
     positions = [number if unique and number is not None else place for place, number in enumerate(told)]
@@ -150,4 +161,4 @@ def _group(match: re.Match[str] | None, name: str) -> str:
 def _number(match: re.Match[str]) -> int | None:
     """Return the step's number: the pattern's group `number`, else the last digits of the text."""
     digits = _group(match, "number") if "number" in match.re.groupindex else (re.findall(r"\d+", match[0]) or [""])[-1]
-    return int(digits) if digits and int(digits) < _MAX_NUMBER else None
+    return int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else None

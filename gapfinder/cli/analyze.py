@@ -53,8 +53,7 @@ def analyze(
         report = _render(analysis, form=form, is_terminal=False)
         write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
     if not analysis.lanes:
-        reasons = analysis.coverage.notes or ("no GPU operation was captured",)
-        raise InconclusiveError(f"nothing to measure: {reasons[0]}")
+        raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured; see the report")
 
 
 def _load(paths: Sequence[Path]) -> Iterator[Profile]:

@@ -90,7 +90,8 @@ def _overlap(analysis: Analysis, total: Total) -> str:
         return f"Overlap was not measured: {_clause(total.overlap_reason)}."
     if total.overlap_ratio > 0:
         return f"{format_share(total.overlap_ratio)} of the communication was hidden behind compute."
-    reasons = dict.fromkeys(_clause(lane.overlap_reason) for lane in analysis.lanes if lane.overlap_reason)
+    measured = [lane for lane in analysis.lanes if lane.overlap_ratio is not None]
+    reasons = dict.fromkeys(_clause(lane.overlap_reason) for lane in measured if lane.overlap_reason)
     return f"None of the communication was hidden behind compute{': ' if reasons else ''}{'; '.join(reasons)}."
 
 

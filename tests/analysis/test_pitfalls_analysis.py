@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
@@ -340,7 +342,7 @@ def test_p87_ranks_come_from_marks_or_the_user_never_from_order() -> None:
     assert [lane.rank for lane in lanes(*rows)] == [None, None]
     swapped = lanes(*rows, settings=Settings(ranks=(1, 0)))
     assert [(lane.rank, lane.pid) for lane in swapped] == [(0, 101), (1, 100)]
-    with pytest.raises(InputError, match="--ranks names 1 ranks, the reports have 2 lanes"):
+    with pytest.raises(InputError, match="--ranks names 1 rank, the reports have 2 lanes"):
         lanes(*rows, settings=Settings(ranks=(0,)))
 
 
@@ -350,3 +352,23 @@ def test_steps_that_are_not_there() -> None:
         lanes(*rows, settings=Settings(step_range=(3, 8)))
     with pytest.raises(InputError, match="no step in 3:8; the steps with GPU work are 0 to 0"):
         lanes(*rows, N(0, 10, "step 0"), settings=Settings(step_range=(3, 8)))
+
+
+@pytest.mark.parametrize("digits", ["7" * 18, "7" * 19, "7" * 5000])
+def test_a_step_number_of_any_length_is_a_step(digits: str) -> None:
+    lane = only_lane(K(3, 9, correlation=1), R(1, 2, 1), N(0, 10, f"step {digits}"))
+    assert [step.number for step in lane.steps.items] == [int(digits) if len(digits) <= 18 else 0]
+
+
+def test_a_users_number_group_may_hold_anything() -> None:
+    lane = only_lane(
+        K(3, 9, correlation=1), R(1, 2, 1), N(0, 10, "epoch one"),
+        settings=Settings(step_pattern="epoch (?P<number>.*)"),
+    )  # fmt: skip
+    assert [step.number for step in lane.steps.items] == [0]
+
+
+def test_steps_of_many_processes_are_found_in_linear_time() -> None:
+    started = time.process_time()
+    analyze([profile(K(3, 9), *(N(0, 10, "step 1", pid=p) for p in range(5_000)))])
+    assert time.process_time() - started < 5

@@ -161,7 +161,7 @@ def test_only_what_lies_behind_the_wanted_columns_may_overflow(tmp_path: Path) -
     file, root = layout(path)
     (read,) = read_integers(file, root=root, columns=[IntegerColumn(index=0, null=NULL)])
     assert [read.tolist()] == asked_of_sqlite(path, ["c0"])
-    with pytest.raises(UnsupportedError, match="shorter"):
+    with pytest.raises(UnsupportedError, match=r"outside its page|shorter than"):
         read_integers(file, root=root, columns=[IntegerColumn(index=2, null=NULL)])
 
 
