@@ -8,7 +8,8 @@ import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.analysis.lane import GRAPHS_HIDE_IDLE, GRAPHS_HIDE_OVERLAP, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Lane
 from gapfinder.settings import CountCopies, Settings
@@ -216,8 +217,26 @@ def test_p62_p63_a_whole_graph_is_busy_and_hides_overlap() -> None:
 def test_p62_graph_launches_without_rows_make_idle_unmeasurable() -> None:
     launch = R(0, 1, 9, name="cudaGraphLaunch_v10000")
     lane = only_lane(K(0, 10), K(90, 100), launch)
-    assert (lane.idle_reason, lane.overlap_ratio, lane.overlap_reason) == (GRAPHS_HIDE_IDLE, None, GRAPHS_HIDE_IDLE)
-    assert analyze([profile(K(0, 10), launch)]).total.idle_reason == GRAPHS_HIDE_IDLE
+    assert (lane.idle_reason, lane.overlap_ratio, lane.overlap_reason) == (
+        GRAPHS_NOT_CAPTURED,
+        None,
+        GRAPHS_NOT_CAPTURED,
+    )
+    assert analyze([profile(K(0, 10), launch)]).total.idle_reason == GRAPHS_NOT_CAPTURED
+
+
+def test_p62_graphs_seen_in_part_make_idle_unmeasurable_unless_it_is_a_few() -> None:
+    def lane(seen: int) -> Lane:
+        launches = [R(i * 10, i * 10 + 1, i, name="cudaGraphLaunch_v10000") for i in range(10)]
+        return only_lane(*launches, *(G(i * 10 + 2, i * 10 + 8, correlation=i) for i in range(seen)))
+
+    assert [lane(seen).idle_reason for seen in (1, 4, 5, 9)] == [GRAPHS_NOT_CAPTURED, GRAPHS_NOT_CAPTURED, None, None]
+
+
+def test_p86_copies_of_a_process_whose_kernels_were_not_captured_are_not_its_only_work() -> None:
+    rows = (M(0, 10, correlation=1), M(90, 100, correlation=2), R(0, 1, 1, "cudaMemcpyAsync_v3020"))
+    assert only_lane(*rows).idle_reason is None
+    assert only_lane(*rows, R(5, 6, 3, "cudaLaunchKernel_v7000")).idle_reason == KERNELS_NOT_CAPTURED
 
 
 def test_p62_graph_launches_of_another_process_do_not_matter() -> None:
@@ -303,6 +322,15 @@ def test_p78_step_names(name: str, number: int) -> None:
 
 def test_p77_a_library_domain_has_no_steps() -> None:
     assert only_lane(K(3, 9, correlation=1), R(1, 2, 1), N(0, 10, "step", domain="NCCL")).steps is None
+
+
+def test_p20_two_marks_or_calls_at_one_instant_do_not_depend_on_row_order() -> None:
+    rows = [
+        K(5, 9, correlation=10**15), R(1, 2, 10**15, tid=7), R(1, 2, 10**15, tid=3), R(1, 2, 5, tid=3),
+        M(20, 30, kind=DEVICE_TO_DEVICE, correlation=10**15), N(0, 3, "ncclAllGather", domain="NCCL", tid=3),
+        Mark(0, "rank=1 local_rank=1 world_size=2 host=a"), Mark(0, "rank=0 local_rank=0 world_size=2 host=a"),
+    ]  # fmt: skip
+    assert analyze([profile(*rows)]) == analyze([profile(*reversed(rows))])
 
 
 def test_p79_one_label_in_eight_processes_is_one_step_on_each() -> None:
