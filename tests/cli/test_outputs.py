@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import databases
@@ -97,21 +98,33 @@ def test_a_folder_without_permission_is_one_line(folder, tmp_path):
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_what_another_wrote_meanwhile_stays(has_links, tmp_path, monkeypatch):
+def test_what_another_wrote_at_the_last_moment_stays(has_links, tmp_path, monkeypatch):
+    def just_before(call: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+        def late(part: Path, target: Path) -> None:
+            if not target.exists():
+                target.write_text("theirs")
+            call(part, target)
+
+        return late
+
     def no_links(*_: object) -> None:
         raise PermissionError
 
-    def slowly(part: Path) -> None:
-        part.write_text("ours")
-        output.write_text("theirs")
-
-    if not has_links:
-        monkeypatch.setattr(os, "link", no_links)
     output = tmp_path / "report"
-    with pytest.raises(InputError, match="exists; name another file"):
-        write_output(output, write=slowly, force=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", just_before(os.link if has_links else no_links))
+        patch.setattr(os, "replace", just_before(os.replace))
+        with pytest.raises(InputError, match="exists; name another file"):
+            write_output(output, write=lambda part: part.write_text("ours"), force=False)
     assert (output.read_text(), list(tmp_path.iterdir())) == ("theirs", [output])
-    output.unlink()
+
+
+def test_without_links_a_file_is_written_all_the_same(tmp_path, monkeypatch):
+    def no_links(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", no_links)
+    output = tmp_path / "report"
     write_output(output, write=lambda part: part.write_text("ours"), force=False)
     assert (output.read_text(), list(tmp_path.iterdir())) == ("ours", [output])
 
