@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gapfinder.load.texts import decode
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -30,12 +32,7 @@ class Names:
     @classmethod
     def from_bytes(cls, codes: Integers, texts: Iterable[object]) -> Names:
         """Take texts as stored: not always UTF-8, and empty where there is no name."""
-        return cls(
-            codes,
-            tuple(
-                text.decode("utf-8", errors="replace") if isinstance(text, bytes) and text else None for text in texts
-            ),
-        )
+        return cls(codes, tuple(decode(text) or None for text in texts))
 
     @classmethod
     def from_ids(cls, ids: Integers, strings: Mapping[int, bytes]) -> Names:

@@ -25,6 +25,7 @@ class Profile:
         has_nvtx: NVTX events were captured (the table exists and is not empty).
         has_calls: CUDA API calls were captured.
         has_os_calls: blocking OS calls were captured.
+        has_kernel_names: some kernel's name was captured, or there is no kernel; where not, all are compute.
         read_calls: reads the CUDA API calls (frame CALLS); they are as many as the kernels, so only when asked.
         notes: what a reader of the results must know about this file, each one sentence.
     """
@@ -44,4 +45,5 @@ class Profile:
     marks: pd.DataFrame
     devices: pd.DataFrame
     read_calls: Callable[[], pd.DataFrame]
+    has_kernel_names: bool = True
     notes: tuple[str, ...] = ()
