@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 GRAPHS_HIDE_OVERLAP = (
     "CUDA graphs were traced whole, so communication inside them is not visible; capture with --cuda-graph-trace=node"
 )
+NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
 NO_COMMUNICATION = "no communication was captured"
 SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
 _GRAPH_NAME = "CUDA graph"
@@ -128,7 +129,8 @@ class LaneMeasurement:
         steps = self.complete_steps(window)
         if steps is None:
             return None
-        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=self._idle_reason is None)
+        is_visible = self._idle_reason is None and self._report.profile.has_kernel_names
+        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=is_visible)
 
     def complete_steps(self, window: Window) -> StepWindows | None:
         """Return the lane's complete steps inside `window`; None when no steps were found."""
@@ -141,6 +143,8 @@ class LaneMeasurement:
         """Return hidden / communication, unless graphs hide it or there is no communication."""
         if self._idle_reason is not None:
             return Overlap(None, self._idle_reason)
+        if not self._report.profile.has_kernel_names:
+            return Overlap(None, NAMES_NOT_CAPTURED)
         if self._timeline.graph_times(np.array([window.start_ns]), np.array([window.end_ns])).any():
             return Overlap(None, GRAPHS_HIDE_OVERLAP)
         if budget.overlap_ratio is None:

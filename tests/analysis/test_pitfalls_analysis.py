@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, NO_COMMUNICATION, SINGLE_STREAM
 from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Lane
@@ -189,6 +190,11 @@ def test_p45_communication_is_a_union_not_a_sum() -> None:
 def test_p46_without_communication_the_ratio_is_null_with_a_reason() -> None:
     lane = only_lane(K(10, 70))
     assert (lane.overlap_ratio, lane.overlap_reason) == (None, NO_COMMUNICATION)
+
+
+def test_p46_without_kernel_names_nothing_is_known_of_communication() -> None:
+    (lane,) = analyze([replace(profile(K(10, 70, "<unnamed>")), has_kernel_names=False)]).lanes
+    assert (lane.overlap_ratio, lane.overlap_reason) == (None, NAMES_NOT_CAPTURED)
 
 
 def test_p49_one_stream_is_a_structural_zero() -> None:

@@ -137,10 +137,10 @@ def test_p08_start_end_ranges_belong_to_the_process(path: Path) -> None:
 
 def test_p10_processes_of_two_machines_with_one_pid_stay_apart(path: Path) -> None:
     far, near = (vm << 48 | 9 << 24 for vm in (2, 1))
-    rows = [(1, 2, 0, 1, 7, 3, far + 5, 1), (1, 2, 0, 1, 7, 3, near, 1), (1, 2, 0, 1, 7, 3, None, 1)]
+    rows = [(1, 2, 0, 1, 7, 3, far + 5, 1), (1, 2, 0, 1, 7, 3, near, 1)]
     tables = {"CUPTI_ACTIVITY_KIND_KERNEL": (KERNEL_COLUMNS, rows), "StringIds": STRINGS}
     profile = load_profile(nsys_database(path, gpus=[Gpu(pid=9, device=0, gpu=0, name="A")], tables=tables))
-    assert profile.kernels["process"].tolist() == [far, near, 0]
+    assert profile.kernels["process"].tolist() == [far, near]
     assert set(profile.devices["gpu"]) == {-1}, "one GPU number of two machines is not one GPU"
 
 
