@@ -146,7 +146,7 @@ def test_a_long_first_launch_of_a_kernel_loads_its_code(name: str, length: int, 
     assert lane.causes == shares
 
 
-def test_profiler_overhead_is_no_longer_than_the_hole() -> None:
+def test_p83_profiler_overhead_is_no_longer_than_the_hole() -> None:
     assert hole(V(0, 900 * MS)).evidence.shares == {Cause.PROFILER_OVERHEAD: 8_995 * US, Cause.LAUNCH_BOUND: 5 * US}
 
 

@@ -12,6 +12,7 @@ from gapfinder.analysis import analyze
 from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, NO_COMMUNICATION, SINGLE_STREAM
 from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
+from gapfinder.explanations import Cause
 from gapfinder.model import Analysis, Lane
 from gapfinder.settings import CountCopies, Settings
 
@@ -181,7 +182,7 @@ def test_p43_peer_copies_are_told_apart_and_count_when_asked() -> None:
     assert (asked.peer_copy_ns, asked.budget.copy_only_ns, asked.budget.communication_ns) == (0, 1, 21)
 
 
-def test_p45_communication_is_a_union_not_a_sum() -> None:
+def test_p45_p88_communication_is_a_union_and_never_counted_twice() -> None:
     lane = only_lane(K(10, 110, NCCL, stream=1), K(10, 110, NCCL, stream=2), K(10, 70))
     budget = lane.budget
     assert (budget.communication_ns, lane.overlap_ratio, budget.exposed_ns) == (100, 0.6, 40)
@@ -259,6 +260,15 @@ def test_p64_all_kernels_of_a_graph_share_one_launch() -> None:
 
 def test_p65_graph_and_node_rows_are_a_union() -> None:
     assert only_lane(G(0, 90), K(10, 20), K(95, 100)).budget.busy_ns == 95
+
+
+def test_p66_a_range_around_graph_capture_has_no_gpu_work_of_its_own() -> None:
+    """The kernels belong to the step in which the graph is launched, not to the one in which it was captured."""
+    lane = only_lane(
+        N(0, 10, "step 0"), R(1, 2, 1, "cudaStreamBeginCapture_v10000"), R(3, 4, 2),
+        N(10, 20, "step 1"), R(11, 12, 9, "cudaGraphLaunch_v10000"), K(13, 18, correlation=9),
+    )  # fmt: skip
+    assert [(step.number, step.budget.busy_ns) for step in lane.steps.items] == [(1, 5)]
 
 
 def test_p67_p68_idle_is_the_complement_of_the_union_over_streams() -> None:
@@ -354,7 +364,7 @@ def test_p80_two_files_stay_on_their_own_clocks() -> None:
     ]  # fmt: skip
 
 
-def test_p82_the_first_step_warms_up_and_n_is_told() -> None:
+def test_p73_p82_the_first_step_warms_up_and_n_is_told() -> None:
     starts = [0, 40, 50, 60, 70, 80]
     rows = [row for i in range(5) for row in (
         K(starts[i], starts[i + 1], correlation=i), R(starts[i], starts[i] + 1, i), N(starts[i], starts[i] + 5, f"step {i}"),
@@ -362,6 +372,19 @@ def test_p82_the_first_step_warms_up_and_n_is_told() -> None:
     steps = only_lane(*rows).steps
     assert (steps.count, steps.dropped, steps.mean_ns, steps.p50_ns, steps.p99_ns) == (4, 1, 10, 10, 10)
     assert [step.number for step in only_lane(*rows, settings=Settings(step_range=(0, 2))).steps.items] == [0, 1]
+
+
+def test_p84_synchronisation_is_charged_inside_holes_only() -> None:
+    """The host waits 95 ns, the device is idle for 10 of them."""
+    rows = (
+        K(0, 80, correlation=1),
+        K(90, 100, correlation=2),
+        R(88, 89, 2),
+        R(1, 88, 3, "cudaStreamSynchronize_v3020"),
+    )
+    lane = only_lane(*rows)
+    assert lane.causes.get(Cause.SYNCHRONISATION, 0) <= lane.holes.total_ns == 10
+    assert sum(lane.causes.values()) == 10
 
 
 def test_p85_an_unknown_gpu_is_an_error_that_lists_those_there() -> None:
