@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from gapfinder.analysis.launches import rows_by_code
-from gapfinder.analysis.tracks import AS_SURE, NOT_KNOWN, Track, ends_together, same_order
+from gapfinder.analysis.tracks import NOT_KNOWN, Track, ends_together, same_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gapfinder.analysis.intervals import Int64s
 
     Bools = NDArray[np.bool_]
+
+_AS_SURE = 0.9
+"""A lane is a partner when it fits nearly as well as the best one: a replica that runs nearly in step fits worse."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -131,7 +134,7 @@ def _join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64
             if places is not None and places[1] > partners.get(other.owner, (0.0,))[0]:
                 partners[other.owner] = (places[1], at, places[0])
         best = max((sure for sure, _, _ in partners.values()), default=0.0)
-        chosen = [(at, places) for sure, at, places in partners.values() if sure >= AS_SURE * best]
+        chosen = [(at, places) for sure, at, places in partners.values() if sure >= _AS_SURE * best]
         joined, rest = _join(leader, [(pool[at], places) for at, places in chosen])
         taken = {at for at, _ in chosen}
         pool = [track for at, track in enumerate(pool) if at not in taken]

@@ -14,6 +14,7 @@ from gapfinder.explanations import Cause
 from gapfinder.load import load_profile
 from gapfinder.model import Hole
 from gapfinder.settings import Settings
+from sample_profiles.build import build_profile
 
 SAMPLES = Path(__file__).parents[2] / "sample_profiles"
 STATES = sorted(path.name.removesuffix(".truth.json") for path in SAMPLES.glob("*.truth.json"))
@@ -23,10 +24,10 @@ MS = 1_000_000
 
 
 @cache
-def holes(state: str) -> list[tuple[Hole, dict]]:
+def holes(state: str, folder: Path = SAMPLES) -> list[tuple[Hole, dict]]:
     """Return every hole of a sample with its truth."""
-    truth = json.loads((SAMPLES / f"{state}.truth.json").read_text())
-    found = analyze([load_profile(SAMPLES / f"{state}.sqlite")], settings=Settings(top=100_000)).lanes
+    truth = json.loads((folder / f"{state}.truth.json").read_text())
+    found = analyze([load_profile(folder / f"{state}.sqlite")], settings=Settings(top=100_000)).lanes
     pairs = []
     for lane, planted in zip(found, truth["lanes"], strict=True):
         in_order = sorted(lane.holes.top, key=lambda hole: hole.start_ns)
@@ -36,10 +37,10 @@ def holes(state: str) -> list[tuple[Hole, dict]]:
 
 
 @cache
-def cells(state: str) -> Counter[tuple[str, str]]:
+def cells(state: str, folder: Path = SAMPLES) -> Counter[tuple[str, str]]:
     """Return ns by (planted, found) cause; what a hole's two tables do not share is spread over the rest."""
     found: Counter[tuple[str, str]] = Counter()
-    for hole, planted in holes(state):
+    for hole, planted in holes(state, folder):
         wanted, got = (
             Counter(planted["evidence"]["shares_ns"]),
             Counter({str(c): n for c, n in hole.evidence.shares.items()}),
@@ -80,6 +81,15 @@ def test_each_sample_by_itself(state: str) -> None:
     wanted = Counter(planted["cause"] for _, planted in holes(state))
     same = sum(hole.cause == planted["cause"] for hole, planted in holes(state))
     assert same >= 0.98 * len(holes(state)), f"main causes: found {got}, planted {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("state", "seed", "steps", "ranks"),
+    [("pipeline", 99, 10, 8), ("pipeline", 10, 12, 12), ("one_stream", 5, 8, 4), ("fsdp", 7, 8, 4)],
+)
+def test_trainings_that_nobody_looked_at(state: str, seed: int, steps: int, ranks: int, tmp_path: Path) -> None:
+    build_profile(state, tmp_path / f"{state}.sqlite", seed=seed, steps=steps, ranks=ranks)
+    assert agreement(cells(state, tmp_path)) >= 0.98, table(cells(state, tmp_path))
 
 
 def test_who_was_late() -> None:
