@@ -85,7 +85,7 @@ def test_each_sample_by_itself(state: str) -> None:
 
 @pytest.mark.parametrize(
     ("state", "seed", "steps", "ranks"),
-    [("pipeline", 99, 10, 8), ("pipeline", 10, 12, 12), ("one_stream", 5, 8, 4), ("fsdp", 7, 8, 4)],
+    [("pipeline", 99, 7, 8), ("pipeline", 10, 6, 12), ("one_stream", 5, 8, 4), ("fsdp", 7, 8, 4)],
 )
 def test_trainings_that_nobody_looked_at(state: str, seed: int, steps: int, ranks: int, tmp_path: Path) -> None:
     build_profile(state, tmp_path / f"{state}.sqlite", seed=seed, steps=steps, ranks=ranks)
