@@ -66,8 +66,8 @@ def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: d
     correlations, processes = copies["correlation"].to_numpy()[candidates], copies["process"].to_numpy()[candidates]
     for process in {thread & PROCESS_MASK for thread in inside} & launches.keys():
         mine = np.flatnonzero(processes == process)
-        began = launches[process].starts_of(correlations[mine])
-        threads = launches[process].threads_of(correlations[mine])
+        calls = launches[process].rows_of(correlations[mine])
+        began, threads = launches[process].starts_of(calls), launches[process].threads_of(calls)
         for thread, covered in inside.items():
             collective[candidates[mine]] |= (threads == thread) & _contains(covered, began)
     return collective

@@ -87,7 +87,7 @@ def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launc
     first = np.full(len(ranges), limits.max, np.int64)
     last = np.full(len(ranges), limits.min, np.int64)
     for operations in lane.by_kind:
-        launched = launches.starts_of(operations.correlations)
+        launched = launches.starts_of(operations.calls)
         step = np.searchsorted(ranges.starts, launched, side="right") - 1
         inside = (step >= 0) & (launched < ranges.ends[step]) & (operations.ends > operations.starts)
         np.minimum.at(first, step[inside], operations.starts[inside])

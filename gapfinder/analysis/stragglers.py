@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.host_names import range_causes
-from gapfinder.analysis.intervals import Measure, union
+from gapfinder.analysis.intervals import EMPTY, Measure
+from gapfinder.analysis.launches import NEVER
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import Cause, StepSpread, Straggler
-from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.matching import CommunicationTimes
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.steps import StepWindows
@@ -63,22 +63,25 @@ class _Table:
 def host_steps(lane: LaneOperations, *, report: Report, steps: StepWindows) -> HostSteps:
     """Return what the host did in each of the lane's complete steps."""
     starts, ends = steps.ranges.starts[steps.places], steps.ranges.ends[steps.places]
-    ranges = report.profile.ranges
-    causes = range_causes(ranges["name"].cat.categories.tolist())
-    loading = [code for code, cause in enumerate(causes) if cause is Cause.DATA_LOADING]
-    own = ranges[
-        np.isin(ranges["name"].cat.codes, loading)
-        & ((ranges["thread"].to_numpy() & PROCESS_MASK) == lane.process)
-        & ~ranges["is_open"].to_numpy()
-    ]
-    data = Measure(union(own["start"].to_numpy(), own["end"].to_numpy()))
-    correlations = np.concatenate([operations.correlations for operations in lane.by_kind])
-    launched = np.sort(report.launches[lane.process].starts_of(correlations))
-    first = np.minimum(np.append(launched, np.iinfo(np.int64).max)[np.searchsorted(launched, starts)], ends)
+    loading = report.host_time(lane.process).ranges.get(Cause.DATA_LOADING)
+    loaded = loading.covered() if loading else EMPTY
+    data = Measure(loaded)
+    first = np.minimum(_first_launches(lane, launches=report.launches[lane.process], starts=starts), ends)
     return HostSteps(
-        data_loading=data.within(starts, ends) if len(own) else None,
+        data_loading=data.within(starts, ends) if len(loaded) else None,
         launch_delays=first - starts - data.within(starts, first),
     )
+
+
+def _first_launches(lane: LaneOperations, *, launches: Launches, starts: Int64s) -> Int64s:
+    """Return for each of `starts` (in order, ns) when the first call from then on began that launched something."""
+    first = np.full(len(starts), NEVER, np.int64)
+    for operations in lane.by_kind:
+        launched = launches.starts_of(operations.calls)
+        step = np.searchsorted(starts, launched, side="right") - 1
+        inside = step >= 0
+        np.minimum.at(first, step[inside], launched[inside])
+    return np.minimum.accumulate(first[::-1])[::-1]
 
 
 def find_stragglers(
