@@ -142,9 +142,13 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Steps:
-    """The complete steps of a lane after warm-up, and how many were left out (warm-up, open, cut, without GPU work)."""
+    """The complete steps of a lane after warm-up, and how many were left out (warm-up, open, cut, without GPU work).
+
+    `total` is the sum of their budgets, part by part.
+    """
 
     items: tuple[Step, ...]
+    total: Budget
     dropped: int
     mean_ns: int
     p50_ns: int

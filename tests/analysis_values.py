@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import accumulate
 
 from gapfinder.explanations import Cause, Evidence, HostActivity
@@ -127,7 +128,8 @@ def steps_of(budgets: list[Budget], *, dropped: int = 1, mean: int, p50: int, p9
         )
         for number, (spent, end) in enumerate(zip(budgets, ends, strict=True), start=1)
     )
-    return Steps(items=items, dropped=dropped, mean_ns=mean, p50_ns=p50, p99_ns=p99)
+    summed = Budget(**{part.name: sum(getattr(spent, part.name) for spent in budgets) for part in fields(Budget)})
+    return Steps(items=items, total=summed, dropped=dropped, mean_ns=mean, p50_ns=p50, p99_ns=p99)
 
 
 def analysis(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 
 from analysis_values import MS, analysis, budget, lane, steps_of, total
 
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, HostActivity, Straggler
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, HostActivity, StepSpread, Straggler
 from gapfinder.model import Analysis, Hole, Lane, Step, Window
 
 SECOND = 1_000 * MS
@@ -60,7 +61,34 @@ def job(
     """Return a job of these lanes."""
     summed = total(len(lanes), lanes[0].budget, reason="none")
     made = analysis(*lanes, total=summed)
-    return replace(made, collectives=collectives, buckets=buckets, stragglers=stragglers)
+    return replace(
+        made, collectives=collectives, buckets=buckets, stragglers=stragglers, step_spreads=_step_spreads(lanes)
+    )
+
+
+def _step_spreads(lanes: tuple[Lane, ...]) -> tuple[StepSpread, ...]:
+    """Return how far lanes that only compute are apart in the steps that all of them have."""
+    if len(lanes) == 1 or not all(one.steps for one in lanes):
+        return ()
+    by_step = zip(*(one.steps.items for one in lanes if one.steps), strict=False)
+    return tuple(
+        _step_spread(number, [step.budget.compute_ns for step in steps]) for number, steps in enumerate(by_step, 1)
+    )
+
+
+def _step_spread(number: int, times: list[int]) -> StepSpread:
+    longest, middle = max(times), round(median(times))
+    return StepSpread(
+        number=number,
+        lanes=len(times),
+        slowest_lane=times.index(longest),
+        slowest_own_ns=longest,
+        median_own_ns=middle,
+        slowest_compute_ns=longest,
+        median_compute_ns=middle,
+        longest_ns=longest,
+        median_ns=middle,
+    )
 
 
 def lost(cause: Cause, ms: int = 100, *, lanes: int = 2, **others: object) -> Analysis:

@@ -11,7 +11,7 @@ from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
-from gapfinder.analysis.stragglers import find_stragglers, spread_of_steps, straggler_notes
+from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
 from gapfinder.settings import Settings
@@ -46,6 +46,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         one.holes.explain(lane, communication=one.communication, times=own)
         for lane, (_, one), own in zip(lanes, placed, times, strict=True)
     )
+    table = compare_steps(lanes, host=[one.host_steps for _, one in placed])
     return Analysis(
         source=Source(
             files=tuple(files),
@@ -54,12 +55,12 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         ),
         lanes=lanes,
         total=_total(lanes) if lanes else None,
-        coverage=_joined_coverage(reports, files=files, notes=straggler_notes(lanes)),
+        coverage=_joined_coverage(reports, files=files, notes=straggler_notes(lanes, table)),
         decided_names=_decided_names(reports),
         collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
-        step_spreads=spread_of_steps(lanes),
-        stragglers=find_stragglers(lanes, host=[one.host_steps for _, one in placed], kept=kept, times=times),
+        step_spreads=spread_of_steps(table),
+        stragglers=find_stragglers(table, kept=kept, times=times),
     )
 
 

@@ -50,14 +50,14 @@ def measure_buckets(lane: LaneOperations, *, report: Report, steps: StepWindows)
     launches = report.launches[lane.process]
     own = _ranges_of(report.profile.ranges, lane.process)
     passes = union(*_matching(own, _BACKWARD.search))
-    launched = launches.starts_of(lane.compute.correlations)
+    launched = launches.starts_of(lane.compute.calls)
     if len(passes):
         is_backward = _inside(passes, launched)
     else:
-        is_backward = launches.threads_of(lane.compute.correlations) != _step_thread(own, steps)
+        is_backward = launches.threads_of(lane.compute.calls) != _step_thread(own, steps)
     backward = lane.compute.select(is_backward)
     in_step = _steps_of(launched[is_backward], steps)
-    gradient_steps = _steps_of(launches.starts_of(gradients.correlations), steps)
+    gradient_steps = _steps_of(launches.starts_of(gradients.calls), steps)
     begins, ends = _extent(backward, in_step, len(steps))
     first, _ = _extent(gradients, gradient_steps, len(steps))
     known = np.flatnonzero((ends > begins) & (first < _LIMITS.max))

@@ -158,7 +158,7 @@ def _graphs_may_run(holes: HoleParts, *, sources: HoleSources) -> Int64s:
     before = np.searchsorted(compute.ends[order], holes.starts, side="right") - 1
     launched = np.zeros(len(holes), np.int64)
     found = before >= 0
-    launched[found] = sources.launches.starts_of(compute.correlations[order[before[found]]])
+    launched[found] = sources.launches.starts_of(compute.calls[order[before[found]]])
     first = np.append(graphs, _NEVER)[np.searchsorted(graphs, np.minimum(launched, holes.starts))]
     return np.where(first < holes.ends, first, _NEVER)
 

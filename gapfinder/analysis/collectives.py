@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from gapfinder.analysis.hints import OPERATIONS, UNKNOWN
 from gapfinder.analysis.tracks import NOT_KNOWN
@@ -123,27 +124,28 @@ def _kinds(kept: Sequence[KeptCommunication], operations: Int64s, instances: Int
     streams = np.concatenate([lane.streams for lane in kept])
     has_communicator = communicators != NOT_KNOWN
     carriers = np.where(has_communicator, communicators, streams)
-    triples = np.stack([operations, has_communicator, carriers], axis=1)
-    distinct, codes = np.unique(triples, axis=0, return_inverse=True)
-    roots = _connected(codes.reshape(-1), instances, len(distinct))
+    places, distinct = pd.factorize(carriers)
+    # One number for each operation and carrier, in use or not, then one for each that is.
+    codes, numbers = pd.factorize((places * len(OPERATIONS) + operations) * 2 + has_communicator)
+    pairs, is_told = np.divmod(numbers, 2)
+    operation_of, carrier_of = pairs % len(OPERATIONS), distinct[pairs // len(OPERATIONS)]
+    roots = _connected(codes, instances, len(numbers))
     names, keys = np.unique(roots, return_inverse=True)
     kinds = []
     for root in names.tolist():
-        members = distinct[roots == root]
-        label = "stream " + ", ".join(str(stream) for stream in sorted({int(row[2]) for row in members}))
-        if members[0][1]:
-            label = f"{int(members[0][2]) % 2**64:#x}"
-        kinds.append(_Kind(OPERATIONS[int(members[0][0])], label))
-    return keys.reshape(-1)[codes.reshape(-1)], kinds
+        members = carrier_of[roots == root].tolist()
+        label = f"{members[0] % 2**64:#x}" if is_told[root] else "stream " + ", ".join(map(str, sorted(set(members))))
+        kinds.append(_Kind(OPERATIONS[int(operation_of[root])], label))
+    return keys[codes], kinds
 
 
 def _connected(codes: Int64s, instances: Int64s, count: int) -> Int64s:
     """Return for each code the lowest one that shares collectives with it, directly or through others."""
     roots = np.arange(count)
-    order = np.lexsort((codes, instances))
-    same = instances[order][1:] == instances[order][:-1]
-    pairs = np.unique(np.stack([codes[order][:-1][same], codes[order][1:][same]], axis=1), axis=0)
-    for one, other in pairs.tolist():
+    any_code = np.empty(int(instances.max()) + 1, np.int64)
+    any_code[instances] = codes
+    pairs = pd.unique(any_code[instances] * count + codes)
+    for one, other in zip(*(side.tolist() for side in np.divmod(pairs, count)), strict=True):
         low, high = sorted((int(roots[one]), int(roots[other])))
         roots[roots == high] = low
     return roots
@@ -156,7 +158,7 @@ def _select(rows: _Rows, keep: Bools) -> _Rows:
 def _summary(
     kind: _Kind, rows: _Rows, *, kept: Sequence[KeptCommunication], link_bandwidth: float | None
 ) -> CollectiveSummary:
-    lanes = np.unique(rows.lanes).tolist()
+    lanes = np.flatnonzero(np.bincount(rows.lanes)).tolist()
     hidden, exposed = 0, 0
     for lane in lanes:
         own = rows.lanes == lane
@@ -170,10 +172,10 @@ def _summary(
     return CollectiveSummary(
         operation=kind.operation,
         communicator=kind.communicator,
-        instances=len(np.unique(rows.instances)),
+        instances=len(pd.unique(rows.instances)),
         unmatched=int((~rows.is_matched).sum()) if len(lanes) > 1 else 0,
         lanes=tuple(lanes),
-        per_step=_per_step(rows, kept),
+        per_step=_per_step(rows, [kept[lane] for lane in lanes]),
         bytes_total=speed.bytes_total,
         total_ns=int(lengths.sum()),
         hidden_ns=hidden,
@@ -191,26 +193,31 @@ def _summary(
 
 def _skew(rows: _Rows) -> int:
     """Return the longest wait of an instance, as a median over instances."""
-    _, instance = np.unique(rows.instances[rows.is_matched], return_inverse=True)
-    longest = np.zeros(int(instance.max()) + 1, np.int64)
+    instance, distinct = pd.factorize(rows.instances[rows.is_matched])
+    longest = np.zeros(len(distinct), np.int64)
     np.maximum.at(longest, instance, (rows.ends - rows.starts - rows.transfers)[rows.is_matched])
     return round(float(np.median(longest)))
 
 
 def _late(rows: _Rows) -> tuple[int | None, float | None]:
     """Return the lane waited for in most instances, and its share of them."""
-    _, first = np.unique(rows.instances[rows.is_matched], return_index=True)
-    late = rows.late_lanes[rows.is_matched][first]
+    late = rows.late_lanes[rows.is_matched][_firsts(rows.instances[rows.is_matched])]
     counts = np.bincount(late[late != NOT_KNOWN])
     if len(counts) == 0:
         return None, None
     return int(counts.argmax()), int(counts.max()) / len(late)
 
 
+def _firsts(instances: Int64s) -> Bools:
+    """Say which operations are the first of their instance."""
+    firsts: Bools = ~pd.Series(instances).duplicated().to_numpy()
+    return firsts
+
+
 def _per_step(rows: _Rows, kept: Sequence[KeptCommunication]) -> float | None:
     """Return instances per complete step of the lane with most of them; an instance counts where any lane is in it."""
-    steps = max(len(kept[lane].step_starts) for lane in np.unique(rows.lanes).tolist())
-    return len(np.unique(rows.instances[rows.is_in_step])) / steps if steps else None
+    steps = max(len(lane.step_starts) for lane in kept)
+    return len(pd.unique(rows.instances[rows.is_in_step])) / steps if steps else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,7 +233,7 @@ def _speed(operation: str, rows: _Rows, *, link_bandwidth: float | None) -> _Spe
     known = (rows.sizes != NOT_KNOWN) & (rows.ranks > 1)
     if not known.any():
         return _Speed()
-    _, first = np.unique(rows.instances[known], return_index=True)
+    first = _firsts(rows.instances[known])
     sizes, ranks, transfers = (column[known][first] for column in (rows.sizes, rows.ranks, rows.transfers))
     lengths = (rows.ends - rows.starts)[known][first]
     algorithm = sizes / np.where(transfers > 0, transfers, lengths) * _NS_PER_S

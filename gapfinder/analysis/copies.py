@@ -65,8 +65,9 @@ def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: d
     for process, mine in _rows_by_value(processes):
         if process not in launches:
             continue
-        began = launches[process].starts_of(correlations[mine])
-        for thread, rows in _rows_by_value(launches[process].threads_of(correlations[mine])):
+        calls = launches[process].rows_of(correlations[mine])
+        began = launches[process].starts_of(calls)
+        for thread, rows in _rows_by_value(launches[process].threads_of(calls)):
             if thread in inside:
                 collective[candidates[mine[rows]]] = _contains(inside[thread], began[rows])
     return collective

@@ -56,7 +56,7 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     """Return the sums; without steps what is counted after the first one is counted in the whole window."""
     lane, host, window = sources.lane, sources.host, sources.window
     kernels = (lane.compute, lane.communication.only_kernels(), lane.graphs)
-    rows = [_rows(operations, sources) for operations in kernels]
+    rows = [_rows(operations, window) for operations in kernels]
     calls, launch_time = _launch_calls(rows, sources.launches)
     start = max(window.start_ns, sources.steady_from or window.start_ns)
     allocator = host.calls.get(Cause.ALLOCATOR, _NONE).beginning_in(start, window.end_ns)
@@ -78,16 +78,14 @@ def host_activity(sources: ActivitySources) -> HostActivity:
         gc_ns=_covered(host.ranges.get(Cause.GARBAGE_COLLECTION, _NONE), window),
         checkpoint_ns=_covered(host.ranges.get(Cause.CHECKPOINT, _NONE), window),
         overhead_ns=_covered(host.overheads.get(Cause.PROFILER_OVERHEAD, _NONE), window),
-        unlaunched_ops=sum(int((found < 0).sum()) for found in (*rows, _rows(lane.copies, sources))),
+        unlaunched_ops=sum(int((found < 0).sum()) for found in (*rows, _rows(lane.copies, window))),
     )
 
 
-def _rows(operations: Operations, sources: ActivitySources) -> Int64s:
+def _rows(operations: Operations, window: Window) -> Int64s:
     """Return the launch call's row of the operations that have a part in the window, -1 where it was not captured."""
-    window = sources.window
     inside = (operations.starts < window.end_ns) & (operations.ends > window.start_ns)
-    correlations = operations.correlations if inside.all() else operations.correlations[inside]
-    return np.full(len(correlations), -1) if sources.launches is None else sources.launches.rows_of(correlations)
+    return operations.calls if inside.all() else operations.calls[inside]
 
 
 def _launch_calls(rows: list[Int64s], launches: Launches | None) -> tuple[int, int]:

@@ -55,6 +55,7 @@ _OVERHEADS: _Patterns = (
     (None, re.compile(r"command buffer", re.IGNORECASE)),
     (Cause.PROFILER_OVERHEAD, re.compile(r"")),
 )
+_DIGITS = re.compile(r"[0-9]+")
 _ASYNCHRONOUS_COPY = re.compile(r"^cu(?:da)?Memcpy.*Async")
 _LAUNCH = re.compile(r"^cu(?:da)?(?:(?:Graph)?Launch|Mem(?:cpy|set))")
 _GRAPH_LAUNCH = re.compile(r"^cu(?:da)?GraphLaunch", re.IGNORECASE)
@@ -68,7 +69,10 @@ def call_causes(names: Iterable[str]) -> list[Cause | None]:
 
 def range_causes(names: Iterable[str]) -> list[Cause | None]:
     """Return what an NVTX range of each of these texts is charged to; None where the text says nothing of it."""
-    return [_first(_RANGES, name) for name in names]
+    # No pattern has digits, and steps are many texts that differ in their number alone.
+    stems = [_DIGITS.sub("0", name) for name in names]
+    causes = {stem: _first(_RANGES, stem) for stem in set(stems)}
+    return [causes[stem] for stem in stems]
 
 
 def overhead_causes(names: Iterable[str]) -> list[Cause | None]:

@@ -33,7 +33,7 @@ LAUNCH_LATENCY_NS = 20_000
 An idle GPU starts a kernel about 3 to 10 µs after its launch; what takes longer was held up on the device.
 """
 
-NO_CORRELATION = -1
+NOT_CAPTURED = -1
 NO_THREAD = 0
 _LATEST = np.iinfo(np.int64).max
 
@@ -107,10 +107,10 @@ def launched_at(kinds: tuple[Operations, ...], times: Int64s, *, launches: Launc
     first = np.min([starts for starts, _, _ in candidates], axis=0)
     is_first = [starts[places] == first[places] for starts, places, _ in candidates]
     asked = np.concatenate([places[keep] for (_, places, _), keep in zip(candidates, is_first, strict=True)])
-    numbers = np.concatenate([one[keep] for (_, _, one), keep in zip(candidates, is_first, strict=True)])
-    found = _launched(np.append(numbers, NO_CORRELATION), launches)
-    calls = found.at(np.arange(len(numbers)))
-    chosen = np.full(len(times), len(numbers), np.int64)
+    rows = np.concatenate([one[keep] for (_, _, one), keep in zip(candidates, is_first, strict=True)])
+    found = _launched(np.append(rows, NOT_CAPTURED), launches)
+    calls = found.at(np.arange(len(rows)))
+    chosen = np.full(len(times), len(rows), np.int64)
     latest_first = np.lexsort((calls.threads, calls.ends, calls.starts))[::-1]
     chosen[asked[latest_first]] = latest_first
     return found.at(chosen)
@@ -149,11 +149,10 @@ def charge_idle(parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened
     return shares + explained
 
 
-def _launched(numbers: Int64s, launches: Launches | None) -> Launched:
-    """Look up the launch calls of operations by their correlation ids."""
-    rows = np.full(len(numbers), -1, np.int64) if launches is None else launches.rows_of(numbers)
+def _launched(rows: Int64s, launches: Launches | None) -> Launched:
+    """Look up launch calls by their rows."""
     known = rows >= 0
-    starts, ends, threads = (np.full(len(numbers), fill, np.int64) for fill in (_LATEST, _LATEST, NO_THREAD))
+    starts, ends, threads = (np.full(len(rows), fill, np.int64) for fill in (_LATEST, _LATEST, NO_THREAD))
     if launches is not None:
         found = rows[known]
         starts[known], ends[known] = launches.starts[found], launches.ends[found]
@@ -166,19 +165,19 @@ def _first_starts(operations: Operations, times: Int64s) -> tuple[Int64s, Int64s
 
     Returns:
         Three arrays: the start for each time (the largest int64 where there is none), shape (times,); the place of a
-        time and the correlation id of an operation that starts first after it, shape (pairs,).
+        time and the row of the launch call of an operation that starts first after it, shape (pairs,).
     """
     lasting = operations.ends > operations.starts
-    numbers, starts = operations.correlations, operations.starts
+    calls, starts = operations.calls, operations.starts
     if not lasting.all():
-        numbers, starts = numbers[lasting], starts[lasting]
+        calls, starts = calls[lasting], starts[lasting]
     if (starts[1:] < starts[:-1]).any():
         order = np.argsort(starts, kind="stable")
-        numbers, starts = numbers[order], starts[order]
+        calls, starts = calls[order], starts[order]
     left = np.searchsorted(starts, times, side="left")
     first = np.append(starts, _LATEST)[left]
     right = np.searchsorted(starts, first, side="right")
     counts = np.maximum(right - left, 0)
     places = np.repeat(np.arange(len(times)), counts)
     offsets = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return first, places, numbers[left[places] + offsets]
+    return first, places, calls[left[places] + offsets]

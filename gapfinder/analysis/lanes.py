@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.report import Report
 
     Bools = NDArray[np.bool_]
@@ -32,13 +33,13 @@ class Operations:
     Attributes:
         starts: shape (n,), ns.
         ends: shape (n,), ns; never before the start.
-        correlations: shape (n,); number of the launch call within the process, -1 where unknown.
+        calls: shape (n,); row of the launch call among its process's `Launches`, -1 where it was not captured.
         names: shape (n,); index into the report's kernel names, -1 for copies and graphs.
     """
 
     starts: Int64s
     ends: Int64s
-    correlations: Int64s
+    calls: Int64s
     names: Int64s
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class Operations:
 
     def select(self, keep: Bools) -> Operations:
         """Return the operations where `keep` (shape (n,)) is true."""
-        return Operations(self.starts[keep], self.ends[keep], self.correlations[keep], self.names[keep])
+        return Operations(self.starts[keep], self.ends[keep], self.calls[keep], self.names[keep])
 
     def only_kernels(self) -> Operations:
         """Return the operations that are kernels."""
@@ -125,7 +126,7 @@ class _Grouped:
             return np.empty(0, np.int64)
         return self._columns[name][rows]
 
-    def operations(self, key: tuple[int, int]) -> tuple[Operations, Bools]:
+    def operations(self, key: tuple[int, int], *, launches: Launches | None) -> tuple[Operations, Bools]:
         """Return one lane's usable rows, and which of its rows those are."""
         starts, ends = self.column("start", key), self.column("end", key)
         usable = (ends >= starts) & ~((starts == 0) & (ends == 0))
@@ -133,7 +134,9 @@ class _Grouped:
             names = np.full(len(starts), _NO_NAME, np.int64)
         else:
             names = self._names[self.rows[key]].astype(np.int64)
-        operations = Operations(starts, ends, self.column("correlation", key), names)
+        numbers = self.column("correlation", key)
+        calls = np.full(len(numbers), -1, np.int64) if launches is None else launches.rows_of(numbers)
+        operations = Operations(starts, ends, calls, names)
         return (operations if usable.all() else operations.select(usable)), usable
 
 
@@ -143,9 +146,10 @@ def split_lanes(report: Report) -> Iterator[LaneOperations]:
     kernels, graphs = _Grouped(profile.kernels), _Grouped(profile.graphs)
     copies = _Grouped(profile.copies.assign(counts=report.communication_copies, peer=report.peer_copies))
     for key in sorted({*kernels.rows, *copies.rows, *graphs.rows}):
-        kernel_ops, usable_kernels = kernels.operations(key)
-        copy_ops, usable_copies = copies.operations(key)
-        graph_ops, usable_graphs = graphs.operations(key)
+        launches = report.launches.get(key[0])
+        kernel_ops, usable_kernels = kernels.operations(key, launches=launches)
+        copy_ops, usable_copies = copies.operations(key, launches=launches)
+        graph_ops, usable_graphs = graphs.operations(key, launches=launches)
         communicates = report.is_communication[kernel_ops.names]
         counts = copies.column("counts", key)[usable_copies].astype(np.bool_)
         peer = copies.column("peer", key)[usable_copies].astype(np.bool_) & ~counts
@@ -176,7 +180,7 @@ def _join(one: Operations, other: Operations) -> Operations:
     return Operations(
         np.concatenate([one.starts, other.starts]),
         np.concatenate([one.ends, other.ends]),
-        np.concatenate([one.correlations, other.correlations]),
+        np.concatenate([one.calls, other.calls]),
         np.concatenate([one.names, other.names]),
     )
 

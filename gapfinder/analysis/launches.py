@@ -41,7 +41,11 @@ class Launches:
             correlations, starts, ends = correlations[known], starts[known], ends[known]
             threads, names = threads[known], names[known]
         self._correlations = correlations
-        self.starts, self.ends, self.threads, self.names = starts, ends, threads, names
+        # The last place answers for the row -1.
+        self._starts_or_never: Int64s = np.append(starts, NEVER)
+        self._threads_or_none: Int64s = np.append(threads, 0)
+        self.starts, self.threads = self._starts_or_never[:-1], self._threads_or_none[:-1]
+        self.ends, self.names = ends, names
         self._first = int(correlations.min()) if len(correlations) else 0
         span = int(correlations.max()) - self._first + 1 if len(correlations) else 0
         self._is_dense = span <= _DENSE_FACTOR * len(correlations)
@@ -76,19 +80,13 @@ class Launches:
         at = np.minimum(np.searchsorted(self._sorted, correlations), len(self._sorted) - 1)
         return np.where(self._sorted[at] == correlations, self._rows[at], -1)
 
-    def starts_of(self, correlations: Int64s) -> Int64s:
-        """Return when each operation's launch call began, in ns; NEVER where it was not captured."""
-        rows = self.rows_of(correlations)
-        if len(self.starts) == 0:
-            return np.full(len(rows), NEVER, np.int64)
-        return np.where(rows >= 0, self.starts[rows], NEVER)
+    def starts_of(self, rows: Int64s) -> Int64s:
+        """Return when the calls at `rows` began, in ns; NEVER for -1."""
+        return self._starts_or_never[rows]
 
-    def threads_of(self, correlations: Int64s) -> Int64s:
-        """Return the globalTid of each operation's launching thread; 0 where the call was not captured."""
-        rows = self.rows_of(correlations)
-        if len(self.threads) == 0:
-            return np.zeros(len(rows), np.int64)
-        return np.where(rows >= 0, self.threads[rows], 0)
+    def threads_of(self, rows: Int64s) -> Int64s:
+        """Return the globalTid of the threads that made the calls at `rows`; 0 for -1."""
+        return self._threads_or_none[rows]
 
 
 def launches_by_process(calls: pd.DataFrame) -> dict[int, Launches]:

@@ -69,7 +69,7 @@ class Payloads:
         told = Told.nothing(len(operations))
         if launches is None or not self._threads:
             return told
-        began, threads = launches.starts_of(operations.correlations), launches.threads_of(operations.correlations)
+        began, threads = launches.starts_of(operations.calls), launches.threads_of(operations.calls)
         for thread in set(np.unique(threads).tolist()) & self._threads.keys():
             mine = np.flatnonzero((threads == thread) & (began != NEVER))
             told.communicators[mine], told.sizes[mine] = self._threads[thread].at(began[mine])

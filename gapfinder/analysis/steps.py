@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.analysis.timeline import as_budgets
 from gapfinder.model import Step, Steps, Window
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.step_ranges import StepRanges
     from gapfinder.analysis.timeline import Timeline
+    from gapfinder.model import Budget
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -87,7 +89,7 @@ def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launc
     first = np.full(len(ranges), limits.max, np.int64)
     last = np.full(len(ranges), limits.min, np.int64)
     for operations in lane.by_kind:
-        launched = launches.starts_of(operations.correlations)
+        launched = launches.starts_of(operations.calls)
         step = np.searchsorted(ranges.starts, launched, side="right") - 1
         inside = (step >= 0) & (launched < ranges.ends[step]) & (operations.ends > operations.starts)
         np.minimum.at(first, step[inside], operations.starts[inside])
@@ -106,25 +108,35 @@ def measure_steps(steps: StepWindows, *, timeline: Timeline, is_overlap_visible:
     """
     if len(steps) == 0:
         return None
+    parts = timeline.parts(steps.starts, steps.ends)
+    (total,) = as_budgets(parts.sum(axis=0, keepdims=True))
     lengths = steps.ends - steps.starts
     p50, p99 = np.percentile(lengths, [50, 99])
     return Steps(
-        items=_items(steps, timeline=timeline, is_overlap_visible=is_overlap_visible),
+        items=_items(
+            steps,
+            budgets=as_budgets(parts),
+            graph_times=timeline.graph_times(steps.starts, steps.ends),
+            is_overlap_visible=is_overlap_visible,
+        ),
+        total=total,
         dropped=len(steps.ranges) - len(steps),
-        mean_ns=round(int(lengths.sum()) / len(steps)),
+        mean_ns=round(total.window_ns / len(steps)),
         p50_ns=round(float(p50)),
         p99_ns=round(float(p99)),
     )
 
 
-def _items(steps: StepWindows, *, timeline: Timeline, is_overlap_visible: bool) -> tuple[Step, ...]:
+def _items(
+    steps: StepWindows, *, budgets: list[Budget], graph_times: Int64s, is_overlap_visible: bool
+) -> tuple[Step, ...]:
     rows = zip(
         steps.places.tolist(),
         steps.numbers.tolist(),
         steps.starts.tolist(),
         steps.ends.tolist(),
-        timeline.budgets(steps.starts, steps.ends),
-        timeline.graph_times(steps.starts, steps.ends).tolist(),
+        budgets,
+        graph_times.tolist(),
         strict=True,
     )
     return tuple(

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.host_names import range_causes
-from gapfinder.analysis.intervals import Measure, union
+from gapfinder.analysis.intervals import EMPTY, Measure
+from gapfinder.analysis.launches import NEVER
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import Cause, StepSpread, Straggler
-from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.matching import CommunicationTimes
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.steps import StepWindows
@@ -49,9 +49,17 @@ class HostSteps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """Times in ns by step and lane, shape (steps, lanes); NaN where the lane has no such step."""
+class StepTable:
+    """Times in ns by step and lane, shape (steps, lanes); NaN where the lane has no such step.
 
+    Attributes:
+        numbers: shape (steps,); of the steps that at least two lanes have complete.
+        whole: the step.
+        own: the step without exposed communication.
+        compute, data_loading, launch_delays, idle: as in `Budget` and `HostSteps`.
+    """
+
+    numbers: Int64s
     whole: Floats
     own: Floats
     compute: Floats
@@ -63,28 +71,52 @@ class _Table:
 def host_steps(lane: LaneOperations, *, report: Report, steps: StepWindows) -> HostSteps:
     """Return what the host did in each of the lane's complete steps."""
     starts, ends = steps.ranges.starts[steps.places], steps.ranges.ends[steps.places]
-    ranges = report.profile.ranges
-    causes = range_causes(ranges["name"].cat.categories.tolist())
-    loading = [code for code, cause in enumerate(causes) if cause is Cause.DATA_LOADING]
-    own = ranges[
-        np.isin(ranges["name"].cat.codes, loading)
-        & ((ranges["thread"].to_numpy() & PROCESS_MASK) == lane.process)
-        & ~ranges["is_open"].to_numpy()
-    ]
-    data = Measure(union(own["start"].to_numpy(), own["end"].to_numpy()))
-    correlations = np.concatenate([operations.correlations for operations in lane.by_kind])
-    launched = np.sort(report.launches[lane.process].starts_of(correlations))
-    first = np.minimum(np.append(launched, np.iinfo(np.int64).max)[np.searchsorted(launched, starts)], ends)
+    loading = report.host_time(lane.process).ranges.get(Cause.DATA_LOADING)
+    loaded = loading.covered() if loading else EMPTY
+    data = Measure(loaded)
+    first = np.minimum(_first_launches(lane, launches=report.launches[lane.process], starts=starts), ends)
     return HostSteps(
-        data_loading=data.within(starts, ends) if len(own) else None,
+        data_loading=data.within(starts, ends) if len(loaded) else None,
         launch_delays=first - starts - data.within(starts, first),
     )
 
 
+def _first_launches(lane: LaneOperations, *, launches: Launches, starts: Int64s) -> Int64s:
+    """Return for each of `starts` (in order, ns) when the first call from then on began that launched something."""
+    first = np.full(len(starts), NEVER, np.int64)
+    for operations in lane.by_kind:
+        launched = launches.starts_of(operations.calls)
+        step = np.searchsorted(starts, launched, side="right") - 1
+        inside = step >= 0
+        np.minimum.at(first, step[inside], launched[inside])
+    return np.minimum.accumulate(first[::-1])[::-1]
+
+
+def compare_steps(lanes: Sequence[Lane], *, host: Sequence[HostSteps | None]) -> StepTable:
+    """Return the times of the steps that at least two lanes have complete."""
+    items = [lane.steps.items if lane.steps else () for lane in lanes]
+    of_lanes = [np.array([item.number for item in own], np.int64) for own in items]
+    distinct, counts = np.unique(np.concatenate([np.empty(0, np.int64), *of_lanes]), return_counts=True)
+    numbers = distinct[counts >= _FEWEST_LANES]
+    table = StepTable(numbers, *(np.full((len(numbers), len(lanes)), np.nan) for _ in fields(StepTable)[1:]))
+    for column, (own, of_lane, hosted) in enumerate(zip(items, of_lanes, host, strict=True)):
+        places = np.flatnonzero(np.isin(of_lane, numbers))
+        at = np.searchsorted(numbers, of_lane[places])
+        budgets = [own[place].budget for place in places.tolist()]
+        table.whole[at, column] = [budget.window_ns for budget in budgets]
+        table.own[at, column] = [budget.window_ns - budget.exposed_ns for budget in budgets]
+        table.compute[at, column] = [budget.compute_ns for budget in budgets]
+        table.idle[at, column] = [budget.idle_ns for budget in budgets]
+        if hosted is not None:
+            table.launch_delays[at, column] = hosted.launch_delays[places]
+            if hosted.data_loading is not None:
+                table.data_loading[at, column] = hosted.data_loading[places]
+    return table
+
+
 def find_stragglers(
-    lanes: Sequence[Lane],
+    table: StepTable,
     *,
-    host: Sequence[HostSteps | None],
     kept: Sequence[KeptCommunication],
     times: Sequence[CommunicationTimes],
 ) -> tuple[Straggler, ...]:
@@ -93,38 +125,34 @@ def find_stragglers(
     Where ranks synchronise, all steps are equally long. What counts is a lane's own time: the step without exposed
     communication, most of which is waiting for others.
     """
-    numbers = _common_steps(lanes)
-    if len(numbers) == 0 or not _communicate(lanes):
+    if len(table.numbers) == 0 or not any(len(lane) for lane in kept):
         return ()
-    table = _table(lanes, numbers=numbers, host=host)
     over = table.own > _OVER_MEDIAN * np.nanmedian(table.own, axis=1, keepdims=True)
     present = ~np.isnan(table.own)
-    lost = _waited_for(len(lanes), kept, times)
+    lost = _waited_for(len(kept), kept, times)
     found = [
         _straggler(table, lane, steps=(int(over[:, lane].sum()), int(present[:, lane].sum())), lost_ns=int(lost[lane]))
-        for lane in range(len(lanes))
+        for lane in range(len(kept))
         if 2 * over[:, lane].sum() > present[:, lane].sum()
     ]
     return tuple(sorted(found, key=lambda one: (-one.lost_ns, one.lane)))
 
 
-def straggler_notes(lanes: Sequence[Lane]) -> tuple[str, ...]:
+def straggler_notes(lanes: Sequence[Lane], table: StepTable) -> tuple[str, ...]:
     """Say why no straggler could have been found, where lanes communicate."""
     if not _communicate(lanes):
         return ()
     if len(lanes) == 1:
         return (ONE_LANE,)
-    return () if _common_steps(lanes) else (NO_COMMON_STEPS,)
+    return () if len(table.numbers) else (NO_COMMON_STEPS,)
 
 
-def spread_of_steps(lanes: Sequence[Lane]) -> tuple[StepSpread, ...]:
+def spread_of_steps(table: StepTable) -> tuple[StepSpread, ...]:
     """Return for every step that at least two lanes have how far they are apart, in order of number."""
-    numbers = _common_steps(lanes)
-    if len(numbers) == 0:
+    if len(table.numbers) == 0:
         return ()
-    table = _table(lanes, numbers=numbers, host=[None] * len(lanes))
     columns = (
-        np.array(numbers),
+        table.numbers,
         (~np.isnan(table.own)).sum(axis=1),
         np.nanargmax(table.own, axis=1),
         *(
@@ -144,13 +172,6 @@ def _communicate(lanes: Sequence[Lane]) -> bool:
     return any(lane.budget.communication_ns for lane in lanes)
 
 
-def _common_steps(lanes: Sequence[Lane]) -> list[int]:
-    """Return the numbers of the steps that at least two lanes have complete."""
-    numbers = [item.number for lane in lanes if lane.steps for item in lane.steps.items]
-    distinct, counts = np.unique(np.array(numbers, np.int64), return_counts=True)
-    return [int(number) for number in distinct[counts >= _FEWEST_LANES]]
-
-
 def _waited_for(lanes: int, kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes]) -> Int64s:
     """Return how long the others waited for each lane inside their collectives, hidden waits left out; (lanes,), ns."""
     waited_for = np.zeros(lanes, np.int64)
@@ -162,26 +183,7 @@ def _waited_for(lanes: int, kept: Sequence[KeptCommunication], times: Sequence[C
     return waited_for
 
 
-def _table(lanes: Sequence[Lane], *, numbers: Sequence[int], host: Sequence[HostSteps | None]) -> _Table:
-    rows = {number: row for row, number in enumerate(numbers)}
-    table = _Table(*(np.full((len(numbers), len(lanes)), np.nan) for _ in fields(_Table)))
-    for column, (lane, hosted) in enumerate(zip(lanes, host, strict=True)):
-        items = lane.steps.items if lane.steps else ()
-        places = [place for place, item in enumerate(items) if item.number in rows]
-        at = [rows[items[place].number] for place in places]
-        budgets = [items[place].budget for place in places]
-        table.whole[at, column] = [budget.window_ns for budget in budgets]
-        table.own[at, column] = [budget.window_ns - budget.exposed_ns for budget in budgets]
-        table.compute[at, column] = [budget.compute_ns for budget in budgets]
-        table.idle[at, column] = [budget.idle_ns for budget in budgets]
-        if hosted is not None:
-            table.launch_delays[at, column] = hosted.launch_delays[places]
-            if hosted.data_loading is not None:
-                table.data_loading[at, column] = hosted.data_loading[places]
-    return table
-
-
-def _straggler(table: _Table, lane: int, *, steps: tuple[int, int], lost_ns: int) -> Straggler:
+def _straggler(table: StepTable, lane: int, *, steps: tuple[int, int], lost_ns: int) -> Straggler:
     own, compute, data, delay, idle = (
         _excess(times, lane)
         for times in (table.own, table.compute, table.data_loading, table.launch_delays, table.idle)

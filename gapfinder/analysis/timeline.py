@@ -55,11 +55,11 @@ class Timeline:
 
     def budget(self, window: Window) -> Budget:
         """Return where the window's time went; what crosses its edge counts as far as it lies inside."""
-        (budget,) = self.budgets(*_edges(window))
+        (budget,) = as_budgets(self.parts(*_edges(window)))
         return budget
 
-    def budgets(self, starts: Int64s, ends: Int64s) -> list[Budget]:
-        """Return the budget of each window [start, end); `starts` and `ends` have shape (n,), ns."""
+    def parts(self, starts: Int64s, ends: Int64s) -> Int64s:
+        """Return what `as_budgets` takes for each window [start, end); `starts` and `ends` have shape (n,), ns."""
         window = ends - starts
         compute = self._compute.within(starts, ends)
         communication = self._communication.within(starts, ends)
@@ -76,18 +76,7 @@ class Timeline:
             kernels_and_graphs - kernels,
             window - busy,
         )
-        return [
-            Budget(
-                window_ns=row[0],
-                compute_only_ns=row[1],
-                hidden_ns=row[2],
-                exposed_ns=row[3],
-                copy_only_ns=row[4],
-                graph_only_ns=row[5],
-                idle_ns=row[6],
-            )
-            for row in np.stack(columns, axis=1).tolist()
-        ]
+        return np.stack(columns, axis=1)
 
     def graph_times(self, starts: Int64s, ends: Int64s) -> Int64s:
         """Return how long graphs ran in each window, kernels beside them or not; shape (n,), ns."""
@@ -109,6 +98,22 @@ class Timeline:
         exposed = self._communication.within(holes.starts, holes.ends)
         busy = self._busy.within(holes.starts, holes.ends)
         return HoleParts(holes.starts, holes.ends, holes.lengths - busy, exposed, busy - exposed)
+
+
+def as_budgets(parts: Int64s) -> list[Budget]:
+    """Return budgets from their values in the order of the fields; shape (n, 7), ns."""
+    return [
+        Budget(
+            window_ns=row[0],
+            compute_only_ns=row[1],
+            hidden_ns=row[2],
+            exposed_ns=row[3],
+            copy_only_ns=row[4],
+            graph_only_ns=row[5],
+            idle_ns=row[6],
+        )
+        for row in parts.tolist()
+    ]
 
 
 def _edges(window: Window) -> tuple[Int64s, Int64s]:

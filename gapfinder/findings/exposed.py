@@ -6,6 +6,7 @@ transfer. Transfer is divided among operations by their exposed time, since caus
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,8 @@ def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
     left = lost_to(analysis, Cause.EXPOSED_WAIT)
     for_stragglers = min(left, sum(straggler.lost_ns for straggler in analysis.stragglers))
     yield "straggler", for_stragglers
-    yield "unbalanced-input" if has_unbalanced_input(analysis) else "exposed-collective", left - for_stragglers
+    if left > for_stragglers:
+        yield "unbalanced-input" if has_unbalanced_input(analysis) else "exposed-collective", left - for_stragglers
 
 
 def _short(analysis: Analysis) -> Iterator[tuple[str, int]]:
@@ -176,26 +178,32 @@ def synchronises_every_micro_step(analysis: Analysis) -> bool:
 
 def has_unbalanced_input(analysis: Analysis) -> bool:
     """Say whether compute differs between lanes and another lane is the slowest from step to step."""
-    slowest = slowest_lanes(analysis)
-    if len(slowest) < _FEWEST_STEPS:
+    spreads = list(compute_spreads(analysis).values())
+    if len(spreads) < _FEWEST_STEPS or median(spreads) < INPUT_SPREAD:
         return False
-    lanes = [lane for lane, _ in slowest]
-    most = max(lanes.count(lane) for lane in set(lanes))
-    return most <= _MOST_STEPS * len(lanes) and median(spread for _, spread in slowest) >= INPUT_SPREAD
+    slowest = Counter(slowest_lanes(analysis).values())
+    return max(slowest.values()) <= _MOST_STEPS * len(spreads)
 
 
-def slowest_lanes(analysis: Analysis) -> list[tuple[int, float]]:
-    """Return for each step that all lanes have (the lane that computed longest, by how much over the median)."""
-    if len(analysis.lanes) == 1 or not all(lane.steps for lane in analysis.lanes):
-        return []
-    by_number = [
-        {step.number: step.budget.compute_ns for step in lane.steps.items} for lane in analysis.lanes if lane.steps
-    ]
-    shared = set(by_number[0]).intersection(*by_number)
-    found = []
-    for number in sorted(shared):
-        times = [steps[number] for steps in by_number]
-        middle = median(times)
-        if middle:
-            found.append((times.index(max(times)), max(times) / middle - 1))
+def compute_spreads(analysis: Analysis) -> dict[int, float]:
+    """Return for each step that all lanes have, by number, how much longer the slowest lane computed than the median.
+
+    Steps without compute are left out.
+    """
+    return {
+        step.number: step.slowest_compute_ns / step.median_compute_ns - 1
+        for step in analysis.step_spreads
+        if step.lanes == len(analysis.lanes) and step.median_compute_ns
+    }
+
+
+def slowest_lanes(analysis: Analysis) -> dict[int, int]:
+    """Return for each step that all lanes have, by number, the lane that computed longest; of several the first."""
+    longest = {step.number: step.slowest_compute_ns for step in analysis.step_spreads}
+    found = dict.fromkeys(compute_spreads(analysis), 0)
+    for index in reversed(range(len(analysis.lanes))):
+        steps = analysis.lanes[index].steps
+        for step in steps.items if steps else ():
+            if step.number in found and step.budget.compute_ns == longest[step.number]:
+                found[step.number] = index
     return found

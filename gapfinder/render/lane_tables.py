@@ -108,9 +108,7 @@ def _step_statistics(analysis: Analysis, index: int) -> tuple[str, ...]:
     if steps is None:
         return ()
     means = (
-        format_duration(sum(part.measure(step.budget) for step in steps.items) // max(steps.count, 1))
-        if is_known(lane, part)
-        else UNKNOWN
+        format_duration(part.measure(steps.total) // max(steps.count, 1)) if is_known(lane, part) else UNKNOWN
         for part in parts(analysis)
     )
     return (

@@ -81,8 +81,8 @@ def _losses(analysis: Analysis, total: Total) -> str:
 
 
 def _exposed_in_mean_step(analysis: Analysis) -> int:
-    steps = [step for lane in analysis.lanes if lane.steps for step in lane.steps.items]
-    return sum(step.budget.exposed_ns for step in steps) // len(steps)
+    steps = [lane.steps for lane in analysis.lanes if lane.steps]
+    return sum(one.total.exposed_ns for one in steps) // sum(one.count for one in steps)
 
 
 def _overlap(analysis: Analysis, total: Total) -> str:

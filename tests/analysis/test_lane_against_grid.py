@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import astuple
 
 import numpy as np
 from hypothesis import given, settings
@@ -133,7 +134,10 @@ def test_steps_equal_a_search_through_all_rows(rows: Rows, cuts: list[int], data
     kept = windows if len(windows) == 1 else [w for w in windows if w[0] != 0]
     found = lanes[0].steps.items if lanes[0].steps else ()
     assert [(s.number, s.window.start_ns, s.window.end_ns) for s in found] == kept
-    assert [s.budget for s in found] == [expected_budget(rows, s, e) for _, s, e in kept]
+    budgets = [expected_budget(rows, s, e) for _, s, e in kept]
+    assert [s.budget for s in found] == budgets
+    if lanes[0].steps:
+        assert astuple(lanes[0].steps.total) == tuple(map(sum, zip(*map(astuple, budgets), strict=True)))
 
 
 def expected_steps(rows: Rows, launched: list[int], cuts: list[int]) -> list[tuple[int, int, int]]:

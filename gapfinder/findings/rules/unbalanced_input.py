@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill, slowest_lanes
+from gapfinder.findings.exposed import compute_spreads, exposed_bill, slowest_lanes
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.units import format_share
@@ -48,8 +48,8 @@ def rule(analysis: Analysis) -> Finding | None:
     if not lost:
         return None
     slowest = slowest_lanes(analysis)
-    spread = median(spread for _, spread in slowest)
-    different = len({lane for lane, _ in slowest})
+    spread = median(compute_spreads(analysis).values())
+    different = len(set(slowest.values()))
     return finding(
         analysis,
         PAGE,
