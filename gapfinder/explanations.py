@@ -38,9 +38,10 @@ class Evidence:
 
     Attributes:
         shares: ns of the hole by cause; they add up to the hole.
-        call: CUDA or OS call that the launching thread was in for the longest part.
-        call_ns: how long, inside the hole.
-        nvtx: innermost NVTX range around that, on the launching thread.
+        call: CUDA or OS call, all of one name together, that took most of what the host did of the main cause.
+        call_ns: how long.
+        nvtx: innermost NVTX range with more than half of that, all of one name together; for a cause on the device,
+            the range around the launch of what the hole is about.
         launch_delay_ns: from the hole's start to the begin of the launch call of the operation that ends its idle part.
         operation: collective operation of its longest exposed communication, such as "AllReduce".
         wait_ns: part of the exposed communication in which this lane waited for another one.

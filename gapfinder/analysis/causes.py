@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.copies import HOST_TO_DEVICE
-from gapfinder.analysis.evidence import Witness
+from gapfinder.analysis.evidence import SeenHole, Witness
 from gapfinder.analysis.hints import OPERATIONS
 from gapfinder.analysis.host_events import CAUSES, PLACE, Layers
 from gapfinder.analysis.idle_causes import charge_idle, idle_parts, launched_at
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from gapfinder.model import Hole, Lane
 
 _SEND_RECEIVE = OPERATIONS.index("SendRecv")
+_COMMUNICATION = (
+    Cause.EXPOSED_TRANSFER,
+    Cause.EXPOSED_WAIT,
+    Cause.EXPOSED_COMMUNICATION,
+    Cause.PIPELINE_BUBBLE,
+)
 _HOLES_AT_ONCE = 1 << 16
 _NEVER = np.iinfo(np.int64).max
 
@@ -44,7 +50,8 @@ class ChargedHoles:
         totals: shape (causes,), ns over all holes.
         top: places of the holes that are kept in full.
         top_shares: shape (causes, top), ns.
-        top_evidence: what was seen in each of the top ones.
+        top_evidence: what was seen in each of the top ones, of its main cause but communication.
+        top_communication: range in which each one's longest exposed communication was launched.
     """
 
     holes: HoleParts
@@ -52,6 +59,7 @@ class ChargedHoles:
     top: Int64s
     top_shares: Int64s
     top_evidence: tuple[Evidence, ...]
+    top_communication: tuple[str | None, ...]
 
     def explain(self, lane: Lane, *, communication: KeptCommunication, times: CommunicationTimes) -> Lane:
         """Return the lane with its communication charged as well, so that its causes add up to its holes."""
@@ -59,8 +67,8 @@ class ChargedHoles:
         totals = self.totals + shares.sum(axis=1)
         top_shares = self.top_shares + shares[:, self.top]
         top = tuple(
-            _explained(hole, own, communication, times)
-            for hole, own in zip(lane.holes.top, top_shares.T.tolist(), strict=True)
+            _explained(_about(hole, own, launched_in=name), own, communication, times)
+            for hole, own, name in zip(lane.holes.top, top_shares.T.tolist(), self.top_communication, strict=True)
         )
         return replace(lane, holes=replace(lane.holes, top=top), causes=_by_cause(totals.tolist()))
 
@@ -107,16 +115,25 @@ def charge_holes(holes: HoleParts, *, sources: HoleSources, top: Int64s) -> Char
         totals += shares.sum(axis=1)
         kept = np.flatnonzero((top >= first) & (top < first + count))
         top_shares[:, kept] = shares[:, top[kept] - first]
-    witness = Witness(sources.host, ranges=sources.ranges, copies=sources.copies)
+    witness = Witness(sources)
     evidence = tuple(
         witness.evidence(
-            (int(holes.starts[place]), int(holes.ends[place])),
-            idle=idle.of_holes(place, place + 1),
-            final=final.at(np.array([place])),
+            SeenHole(
+                start=int(holes.starts[place]),
+                end=int(holes.ends[place]),
+                place=np.array([place]),
+                cause=CAUSES[int(np.argmax(shares))] if shares.any() else None,
+                idle=idle.of_holes(place, place + 1),
+                final=final,
+                opened=opened,
+            )
         )
-        for place in top.tolist()
+        for place, shares in zip(top.tolist(), top_shares.T, strict=True)
     )
-    return ChargedHoles(holes, totals, top, top_shares, evidence)
+    spans = zip(holes.starts[top].tolist(), holes.ends[top].tolist(), strict=True)
+    return ChargedHoles(
+        holes, totals, top, top_shares, evidence, tuple(witness.around_communication(*span) for span in spans)
+    )
 
 
 def _copy_layers(sources: HoleSources) -> Layers:
@@ -163,8 +180,16 @@ def _graphs_may_run(holes: HoleParts, *, sources: HoleSources) -> Int64s:
     return np.where(first < holes.ends, first, _NEVER)
 
 
+def _about(hole: Hole, shares: Sequence[int], *, launched_in: str | None) -> Hole:
+    """Return the hole with its main cause; one of communication is seen in the range that launched it, in no call."""
+    cause = CAUSES[int(np.argmax(shares))]
+    if cause not in _COMMUNICATION:
+        return replace(hole, cause=cause)
+    return replace(hole, cause=cause, evidence=replace(hole.evidence, call=None, call_ns=None, nvtx=launched_in))
+
+
 def _explained(hole: Hole, shares: Sequence[int], communication: KeptCommunication, times: CommunicationTimes) -> Hole:
-    """Return the hole with its cause, its shares and what its longest exposed communication was."""
+    """Return the hole with its shares and what its longest exposed communication was."""
     by_cause = _by_cause(shares)
     evidence = replace(hole.evidence, shares=by_cause)
     exposed = _lengths_inside(times.starts, times.ends, hole)
@@ -179,7 +204,7 @@ def _explained(hole: Hole, shares: Sequence[int], communication: KeptCommunicati
             transfer_ns=by_cause.get(Cause.EXPOSED_TRANSFER, 0) if is_split else None,
             late_lane=late if late != NOT_KNOWN else None,
         )
-    return replace(hole, cause=max(CAUSES, key=lambda cause: by_cause.get(cause, 0)), evidence=evidence)
+    return replace(hole, evidence=evidence)
 
 
 def _lengths_inside(starts: Int64s, ends: Int64s, hole: Hole) -> Int64s:

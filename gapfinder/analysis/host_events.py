@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapfinder.analysis.intervals import EMPTY, Measure, merge, union
+from gapfinder.analysis.intervals import EMPTY, Measure, intersect, merge, subtract, union
 from gapfinder.explanations import Cause
 from gapfinder.tables import PROCESS_MASK
 
@@ -92,11 +92,13 @@ class Layers:
 
     def __init__(self, sets: Iterable[tuple[Cause, Intervals]]) -> None:
         self._layers: list[tuple[int, Measure]] = []
+        self._sets: list[tuple[Cause, Intervals]] = []
         covered = EMPTY
         for cause, one in sets:
             if len(one):
                 covered = merge(covered, one)
                 self._layers.append((PLACE[cause], Measure(covered)))
+                self._sets.append((cause, covered))
 
     def within(self, starts: Int64s, ends: Int64s) -> Int64s:
         """Return how much of each [start, end) belongs to each cause; shape (causes, n), ns."""
@@ -107,3 +109,12 @@ class Layers:
             shares[place] += covered - before
             before = covered
         return shares
+
+    def times_of(self, cause: Cause | None, inside: Intervals) -> Intervals:
+        """Return what part of some time belongs to a cause; for None, what part belongs to none of them."""
+        found, rest = EMPTY, inside
+        for one, covered in self._sets:
+            if one is cause:
+                found = merge(found, intersect(covered, rest))
+            rest = subtract(rest, covered)
+        return rest if cause is None else found

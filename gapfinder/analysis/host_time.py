@@ -17,7 +17,7 @@ from gapfinder.analysis.host_names import (
     graph_launch_names,
     launch_names,
 )
-from gapfinder.analysis.intervals import EMPTY, Measure, intersect, merge
+from gapfinder.analysis.intervals import EMPTY, Measure, intersect, merge, subtract, union
 from gapfinder.analysis.launches import rows_by_code
 from gapfinder.explanations import Cause
 
@@ -54,12 +54,14 @@ class _Thread:
     Attributes:
         rows: of its CUDA calls, in order of start.
         sleeps: its calls into the operating system, without those in which another thread that launches worked.
-        own: what it did.
+        sets: what it did, by cause.
+        own: the same in order of precedence.
         with_others: what it did, and where that explains nothing, what the other threads that launch did.
     """
 
     rows: Int64s
     sleeps: HostEvents
+    sets: Mapping[Cause, Intervals]
     own: Layers
     with_others: Layers
 
@@ -135,14 +137,37 @@ class HostTime:
             shares[:, rows] = thread.with_others.within(begin, took_over) + thread.own.within(took_over, end)
         return shares
 
-    def threads_behind(self, thread: int, *, anchor: int, start: int) -> list[int]:
-        """Return whose doings explain the time from `start` until a thread's call at `anchor` began."""
-        if thread not in self._threads:
-            return []
-        return self.threads if int(self._took_over(np.array([anchor]))[0]) > start else [thread]
+    def times_of(
+        self, cause: Cause | None, starts: Int64s, ends: Int64s, *, threads: Int64s, anchors: Int64s
+    ) -> list[tuple[int, Intervals]]:
+        """Return when in any [start, end) a launching thread did what `explained` charges to a cause.
+
+        For None it is the time that nothing explains, of each thread that was asked. Arguments are as in `explained`.
+        """
+        found = []
+        for number in np.unique(threads[ends > starts]).tolist():
+            thread = self._threads.get(number)
+            if thread is None:
+                continue
+            rows = threads == number
+            begin, end = starts[rows], ends[rows]
+            took_over = np.clip(self._took_over(anchors[rows]), begin, np.maximum(begin, end))
+            before, after = union(begin, took_over), union(took_over, end)
+            shared = thread.with_others.times_of(cause, before)
+            own = shared if cause is None else intersect(thread.sets[cause], shared)
+            found.append((number, merge(own, thread.own.times_of(cause, after))))
+            rest = shared if cause is None else subtract(shared, own)
+            found += [
+                (other, rest if cause is None else intersect(one.sets[cause], rest))
+                for other, one in self._threads.items()
+                if other != number
+            ]
+        return found
 
     def calls_in(self, thread: int, start: int, end: int) -> list[HostEvents]:
-        """Return the CUDA and OS calls of a launching thread, those without a part in [start, end) left out."""
+        """Return the CUDA and OS calls of a launching thread that have a part in [start, end); none of another one."""
+        if thread not in self._threads:
+            return []
         rows = self._threads[thread].rows
         first, last = (bisect_left(rows, time, key=self._calls.starts.__getitem__) for time in (start, end))
         near = self._calls.select(rows[max(0, first - _DEEPEST_NESTING) : last])
@@ -180,7 +205,7 @@ class HostTime:
         sets = {thread: self._sets(thread, rows[thread], sleeps[thread]) for thread in rows}
         everyone = [(cause, merge(*(one[cause] for one in sets.values()))) for cause in PRECEDENCE]
         return {
-            thread: _Thread(rows[thread], sleeps[thread], Layers(own.items()), Layers([*own.items(), *everyone]))
+            thread: _Thread(rows[thread], sleeps[thread], own, Layers(own.items()), Layers([*own.items(), *everyone]))
             for thread, own in sets.items()
         }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.host_events import CAUSES, PLACE
-from gapfinder.analysis.intervals import complement
+from gapfinder.analysis.intervals import complement, merge, union
 from gapfinder.explanations import Cause
 from gapfinder.model import Window
 
@@ -90,7 +90,7 @@ def idle_parts(lane: LaneOperations, *, holes: HoleParts, busy: Intervals, launc
     """
     if len(holes) == 0:
         nothing = np.empty(0, np.int64)
-        return IdleParts(nothing, nothing, nothing, _launched(nothing, launches))
+        return IdleParts(nothing, nothing, nothing, launch_calls(nothing, launches))
     idle = complement(busy, window=Window(start_ns=int(holes.starts[0]), end_ns=int(holes.ends[-1])))
     place = np.searchsorted(holes.starts, idle.starts, side="right") - 1
     inside = idle.starts < holes.ends[place]
@@ -108,12 +108,23 @@ def launched_at(kinds: tuple[Operations, ...], times: Int64s, *, launches: Launc
     is_first = [starts[places] == first[places] for starts, places, _ in candidates]
     asked = np.concatenate([places[keep] for (_, places, _), keep in zip(candidates, is_first, strict=True)])
     rows = np.concatenate([one[keep] for (_, _, one), keep in zip(candidates, is_first, strict=True)])
-    found = _launched(np.append(rows, NOT_CAPTURED), launches)
+    found = launch_calls(np.append(rows, NOT_CAPTURED), launches)
     calls = found.at(np.arange(len(rows)))
     chosen = np.full(len(times), len(rows), np.int64)
     latest_first = np.lexsort((calls.threads, calls.ends, calls.starts))[::-1]
     chosen[asked[latest_first]] = latest_first
     return found.at(chosen)
+
+
+def launch_calls(rows: Int64s, launches: Launches | None) -> Launched:
+    """Look up launch calls by their rows."""
+    known = rows >= 0
+    starts, ends, threads = (np.full(len(rows), fill, np.int64) for fill in (_LATEST, _LATEST, NO_THREAD))
+    if launches is not None:
+        found = rows[known]
+        starts[known], ends[known] = launches.starts[found], launches.ends[found]
+        threads[known] = launches.threads[found]
+    return Launched(starts, ends, threads, known)
 
 
 def charge_idle(parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened: Int64s) -> Int64s:
@@ -125,39 +136,87 @@ def charge_idle(parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened
         host: what the process's threads did.
         opened: shape (holes,); since when untraced graphs may run in it, the largest int64 where none does.
     """
+    phases = _phases(parts, hole_ends=hole_ends, opened=opened)
+    returned, ends, own = phases.returned, phases.ends, parts.launched
+    shares = np.zeros((len(CAUSES), len(ends)), np.int64)
+    shares[PLACE[Cause.GRAPH_UNKNOWN]] = parts.ends - ends
+    for begin, end, call in phases.late:
+        explained = host.explained(begin, end, threads=call.threads, anchors=call.starts)
+        explained[PLACE[Cause.LAUNCH_BOUND]] += end - begin - explained.sum(axis=0)
+        shares += explained
+    rest = ends - returned
+    shares[PLACE[Cause.DEVICE_WAIT]] += np.where(phases.is_held_up, rest, 0)
+    shares[PLACE[Cause.LAUNCH_BOUND]] += np.where(own.is_known & ~phases.is_held_up, rest, 0)
+    # Without a launch call there is no thread to ask; what the profiler did is told whatever the thread.
+    end = np.where(own.is_known, returned, ends)
+    explained = host.explained(returned, end, threads=np.full_like(end, NO_THREAD), anchors=end)
+    explained[PLACE[Cause.UNKNOWN]] += end - returned - explained.sum(axis=0)
+    return shares + explained
+
+
+def host_times(
+    cause: Cause, parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened: Int64s
+) -> dict[int, Intervals]:
+    """Return when which thread did what `charge_idle` charges to a cause of the host; threads without time left out.
+
+    Arguments are those of `charge_idle`.
+    """
+    phases = _phases(parts, hole_ends=hole_ends, opened=opened)
+    asked = None if cause is Cause.LAUNCH_BOUND else cause
+    found = [
+        one
+        for begin, end, call in phases.late
+        for one in host.times_of(asked, begin, end, threads=call.threads, anchors=call.starts)
+    ]
+    if asked is None:
+        own = parts.launched
+        is_latency = own.is_known & ~phases.is_held_up
+        for thread in np.unique(own.threads[is_latency]).tolist():
+            rows = is_latency & (own.threads == thread)
+            found.append((thread, union(phases.returned[rows], phases.ends[rows])))
+    threads = sorted({thread for thread, time in found if len(time)})
+    return {thread: merge(*(time for one, time in found if one == thread)) for thread in threads}
+
+
+def longest_wait(parts: IdleParts, *, hole_ends: Launched, opened: Int64s) -> Launched:
+    """Return the launch call of the operation that was held up on the device for longest; shape (1,) or (0,)."""
+    phases = _phases(parts, hole_ends=hole_ends, opened=opened)
+    waits = np.where(phases.is_held_up, phases.ends - phases.returned, 0)
+    return parts.launched.at(np.argsort(-waits, kind="stable")[:1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Phases:
+    """What idle stretches waited for, one after the other; each array has shape (n,).
+
+    Attributes:
+        late: begin and end of a phase in which the host was late, and the call that ended it.
+        returned: when the last of them ended, ns.
+        ends: end of the stretch, or since when untraced graphs may run; ns.
+        is_held_up: whether the device waited from `returned` on.
+    """
+
+    late: tuple[tuple[Int64s, Int64s, Launched], ...]
+    returned: Int64s
+    ends: Int64s
+    is_held_up: Bools
+
+
+def _phases(parts: IdleParts, *, hole_ends: Launched, opened: Int64s) -> _Phases:
+    """Split the idle stretches; arguments are those of `charge_idle`."""
     starts = parts.starts
     ends = np.maximum(starts, np.minimum(parts.ends, opened[parts.holes]))
-    shares = np.zeros((len(CAUSES), len(starts)), np.int64)
-    shares[PLACE[Cause.GRAPH_UNKNOWN]] = parts.ends - ends
     final, own = hole_ends.at(parts.holes), parts.launched
     # As long as the end of the hole is not launched, its thread is what the hole waits for.
     turned = np.where(final.is_known, np.clip(final.starts, starts, ends), starts)
     began = np.where(own.is_known, np.clip(own.starts, turned, ends), turned)
     returned = np.where(own.is_known, np.clip(own.ends, began, ends), turned)
-    for begin, end, call in ((starts, turned, final), (turned, began, own), (began, returned, own)):
-        explained = host.explained(begin, end, threads=call.threads, anchors=call.starts)
-        explained[PLACE[Cause.LAUNCH_BOUND]] += end - begin - explained.sum(axis=0)
-        shares += explained
-    rest = ends - returned
-    is_held_up = own.is_known & (ends - np.minimum(own.ends, ends) > LAUNCH_LATENCY_NS)
-    shares[PLACE[Cause.DEVICE_WAIT]] += np.where(is_held_up, rest, 0)
-    shares[PLACE[Cause.LAUNCH_BOUND]] += np.where(own.is_known & ~is_held_up, rest, 0)
-    # Without a launch call there is no thread to ask; what the profiler did is told whatever the thread.
-    end = np.where(own.is_known, returned, ends)
-    explained = host.explained(returned, end, threads=np.full_like(starts, NO_THREAD), anchors=end)
-    explained[PLACE[Cause.UNKNOWN]] += end - returned - explained.sum(axis=0)
-    return shares + explained
-
-
-def _launched(rows: Int64s, launches: Launches | None) -> Launched:
-    """Look up launch calls by their rows."""
-    known = rows >= 0
-    starts, ends, threads = (np.full(len(rows), fill, np.int64) for fill in (_LATEST, _LATEST, NO_THREAD))
-    if launches is not None:
-        found = rows[known]
-        starts[known], ends[known] = launches.starts[found], launches.ends[found]
-        threads[known] = launches.threads[found]
-    return Launched(starts, ends, threads, known)
+    return _Phases(
+        late=((starts, turned, final), (turned, began, own), (began, returned, own)),
+        returned=returned,
+        ends=ends,
+        is_held_up=own.is_known & (ends - np.minimum(own.ends, ends) > LAUNCH_LATENCY_NS),
+    )
 
 
 def _first_starts(operations: Operations, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.model import Window
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from gapfinder.model import Window
 
     Int64s = NDArray[np.int64]
 
@@ -109,6 +109,14 @@ def intersect(one: Intervals, other: Intervals) -> Intervals:
     place = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count - first, count)
     starts, ends = np.maximum(one.starts[place], other.starts[pair]), np.minimum(one.ends[place], other.ends[pair])
     return Intervals(starts, ends)
+
+
+def subtract(one: Intervals, other: Intervals) -> Intervals:
+    """Return what the first set covers and the second does not."""
+    if len(one) == 0:
+        return EMPTY
+    span = Window(start_ns=int(one.starts[0]), end_ns=int(one.ends[-1]))
+    return intersect(one, complement(other, window=span))
 
 
 class Measure:

@@ -116,7 +116,7 @@ def test_each_moment_is_charged_once_to_the_most_telling_event() -> None:
         Cause.OS_CALL: 2 * MS,
         Cause.LAUNCH_BOUND: 1 * MS,
     }
-    assert (found.evidence.call, found.evidence.call_ns) == ("poll", 8 * MS)
+    assert (found.evidence.call, found.evidence.call_ns) == ("poll", 4 * MS)
     assert found.evidence.nvtx == "data loading"
 
 

@@ -125,3 +125,24 @@ def test_little_of_a_real_profile_is_unknown(path: Path) -> None:
         assert sum(lane.causes.values()) == lane.holes.total_ns
     unknown = sum(lane.causes.get(Cause.UNKNOWN, 0) for lane in analysis.lanes)
     assert unknown <= 0.1 * sum(lane.holes.total_ns for lane in analysis.lanes)
+
+
+def test_the_main_cause_is_what_is_named() -> None:
+    """Rows read by hand: four `write` calls inside the range `checkpoint`; the host runs ahead of a reduce-scatter."""
+    named = {
+        hole.start_ns: (hole.evidence.call, hole.evidence.call_ns, hole.evidence.nvtx)
+        for state in ("data_starved", "fsdp")
+        for hole, _ in holes(state)
+    }
+    assert named[12562692705] == ("write", 11_116_600, "checkpoint")
+    assert named[12474745249] == named[12385494573] == (None, None, "ncclReduceScatter")
+
+
+@pytest.mark.skipif(not REAL_PROFILES, reason="the shared real profiles are not there")
+def test_the_main_cause_is_what_is_named_in_real_profiles() -> None:
+    (ddp,) = analyze([load_profile(REAL / "ddp_2ranks_rank0.sqlite")]).lanes
+    ranges = {hole.start_ns: hole.evidence.nvtx for hole in ddp.holes.top}
+    assert ranges[190086284] == ranges[410342111] == "## backward ##"
+    (recommender,) = analyze([load_profile(REAL / "recommender_8ranks_rank3.sqlite")]).lanes
+    top = [(hole.evidence.call, hole.evidence.nvtx) for hole in recommender.holes.top[:4]]
+    assert top == [(None, "nccl:all_to_all")] * 4
