@@ -1,5 +1,5 @@
 """Runs the command line as `python -m gapfinder`."""
 
-from gapfinder.cli.app import main
+from gapfinder.cli import main
 
 main()

@@ -14,6 +14,13 @@ class GapfinderError(Exception):
     exit_code: ClassVar[int] = 2
 
 
+def visible(text: str) -> str:
+    """Return `text` with every control, direction and unpaired surrogate character spelled out as Python's escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 class InputError(GapfinderError):
     """A file, option or pattern that cannot be used as it is (exit code 2)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -64,17 +65,26 @@ def read_settings(*, file: Path | None = None, start: Path) -> Settings:
     A folder's settings are its gapfinder.toml, else the table [tool.gapfinder] of its pyproject.toml.
     Raises InputError, naming file and key, for what cannot be used.
     """
-    if file is not None:
-        table = _table(file)
-        if table is None:
-            raise InputError(f"{file} has no table [tool.gapfinder]")
-        return override(Settings(), table, source=str(file))
-    for folder in (start.absolute(), *start.absolute().parents):
-        for candidate in (folder / SETTINGS_FILE, folder / PROJECT_FILE):
-            table = _table(candidate) if candidate.is_file() else None
-            if table is not None:
-                return override(Settings(), table, source=str(candidate))
-    return Settings()
+    used = file or settings_file(start)
+    if used is None:
+        return Settings()
+    table = _table(used)
+    if table is None:
+        raise InputError(f"{used} has no table [tool.gapfinder]")
+    return override(Settings(), table, source=str(used))
+
+
+def settings_file(start: Path) -> Path | None:
+    """Return the nearest settings file from `start` upwards; None where there is none."""
+    try:
+        folders = (start.absolute(), *start.absolute().parents)
+        candidates = [folder / name for folder in folders for name in (SETTINGS_FILE, PROJECT_FILE)]
+        files = [candidate for candidate in candidates if candidate.is_file()]
+    except OSError as error:
+        raise InputError(
+            f"cannot look for {SETTINGS_FILE} from the current folder upwards: {error.strerror}; name one with --config"
+        ) from error
+    return next((file for file in files if _table(file) is not None), None)
 
 
 def override(settings: Settings, table: Mapping[str, object], *, source: str) -> Settings:
@@ -97,7 +107,7 @@ def _table(path: Path) -> Mapping[str, object] | None:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     if path.name != PROJECT_FILE:
         return document
@@ -108,6 +118,18 @@ def _table(path: Path) -> Mapping[str, object] | None:
     return table
 
 
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a user's regular expression, case-insensitive; a bad one is an InputError that shows where."""
+    if not pattern:
+        raise InputError("bad regular expression: it is empty, which would match everything")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return re.compile(pattern, re.IGNORECASE)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
+        raise InputError(f"bad regular expression {pattern!r}: {error}") from error
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise InputError(f"must be a text in quotes, not {value!r}")
@@ -115,12 +137,7 @@ def _text(value: object) -> str:
 
 
 def _pattern(value: object) -> str:
-    text = _text(value)
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise InputError(f"not a regular expression: {text!r}: {error}") from error
-    return text
+    return compile_pattern(_text(value)).pattern
 
 
 def _number(value: object) -> int:

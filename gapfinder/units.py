@@ -98,7 +98,7 @@ def parse_window(text: str) -> tuple[int, int]:
 
 def parse_step_range(text: str) -> tuple[int, int]:
     """Return "3:8" as (3, 8): the steps 3, 4, 5, 6 and 7."""
-    match = re.fullmatch(r"([0-9]+):([0-9]+)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,18}):([0-9]{1,18})", text.strip())
     if match is None or int(match[2]) <= int(match[1]):
         raise InputError(f"not a range of steps: {text!r}; write FIRST:END, such as 3:8 for the steps 3 to 7")
     return int(match[1]), int(match[2])

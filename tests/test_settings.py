@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gapfinder.errors import InputError
-from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings, read_settings
+from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings, read_settings, settings_file
 
 EVERY_KEY = """
 min-gap = "2.5us"
@@ -61,6 +61,17 @@ def test_the_nearest_file_with_settings_is_taken_whole(tmp_path):
 
 def test_without_a_file_the_defaults_hold(tmp_path):
     assert read_settings(start=tmp_path) == Settings()
+    assert settings_file(tmp_path) is None
+
+
+def test_the_file_in_use_is_told(tmp_path):
+    (tmp_path / "gapfinder.toml").write_text("top = 1\n")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert settings_file(inner) == tmp_path / "gapfinder.toml"
+    (inner / "pyproject.toml").write_text("[tool.gapfinder]\n")
+    assert settings_file(inner) == inner / "pyproject.toml"
 
 
 @pytest.mark.parametrize(
@@ -75,9 +86,15 @@ def test_without_a_file_the_defaults_hold(tmp_path):
         ("min-gap = '100'", "min-gap: not a duration"),
         ("window = '2s'", "window: not a window"),
         ("steps = '3'", "steps: not a range of steps"),
-        ("step-pattern = '('", "step-pattern: not a regular expression: '('"),
+        ("step-pattern = '('", "step-pattern: bad regular expression '('"),
+        ("step-pattern = ''", "step-pattern: bad regular expression: it is empty"),
+        ("step-pattern = 'a{99999999999999}'", "step-pattern: bad regular expression 'a{99999999999999}': "),
+        ("compute-patterns = ['[[a]']", "compute-patterns: bad regular expression '[[a]': Possible nested set"),
+        pytest.param(f"step-pattern = '{'(' * 3_000}'", "step-pattern: bad regular expression", id="deep pattern"),
+        pytest.param(f"top = {'[' * 5_000}", "is not TOML", id="deep TOML"),
+        pytest.param(f"steps = '0:{'9' * 5_000}'", "steps: not a range of steps", id="huge step"),
         ("communication-patterns = 'nccl'", "communication-patterns: must be a list in brackets, not 'nccl'"),
-        ("communication-patterns = ['a', '[']", "communication-patterns: not a regular expression: '['"),
+        ("communication-patterns = ['a', '[']", "communication-patterns: bad regular expression '['"),
         ("compute-patterns = [1]", "compute-patterns: must be a text in quotes, not 1"),
         ("count-copies = 'all'", "count-copies: must be one of none, collective, peer, not 'all'"),
         ("gpus = ['0']", "gpus: must be a whole number, not '0'"),

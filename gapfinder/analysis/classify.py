@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gapfinder.errors import InputError
+from gapfinder.settings import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,11 +96,3 @@ class Classifier:
                 return Decision(is_communication=True, pattern=pattern.pattern, looks_like_communication=False)
         suspicious = _LOOKS_LIKE_COMMUNICATION.search(name) is not None
         return Decision(is_communication=False, pattern=None, looks_like_communication=suspicious)
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a user's regular expression, case-insensitive; a bad one is an InputError that shows where."""
-    try:
-        return re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise InputError(f"bad regular expression {pattern!r}: {error}") from error

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from gapfinder.analysis.intervals import union
-from gapfinder.tables import PROCESS_MASK
+from gapfinder.analysis.launches import rows_by_code
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from gapfinder.analysis.intervals import Int64s, Intervals
@@ -58,19 +60,29 @@ def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: d
     candidates = np.flatnonzero((kind == _DEVICE_TO_DEVICE) | (kind == _PEER_TO_PEER))
     if len(candidates) == 0 or nccl.empty:
         return collective
-    range_threads, starts, ends = (nccl[name].to_numpy() for name in ("thread", "start", "end"))
-    inside = {
-        thread: union(starts[range_threads == thread], ends[range_threads == thread])
-        for thread in np.unique(range_threads).tolist()
-    }
+    inside = _covered_by_thread(nccl)
     correlations, processes = copies["correlation"].to_numpy()[candidates], copies["process"].to_numpy()[candidates]
-    for process in {thread & PROCESS_MASK for thread in inside} & launches.keys():
-        mine = np.flatnonzero(processes == process)
+    for process, mine in _rows_by_value(processes):
+        if process not in launches:
+            continue
         calls = launches[process].rows_of(correlations[mine])
-        began, threads = launches[process].starts_of(calls), launches[process].threads_of(calls)
-        for thread, covered in inside.items():
-            collective[candidates[mine]] |= (threads == thread) & _contains(covered, began)
+        began = launches[process].starts_of(calls)
+        for thread, rows in _rows_by_value(launches[process].threads_of(calls)):
+            if thread in inside:
+                collective[candidates[mine[rows]]] = _contains(inside[thread], began[rows])
     return collective
+
+
+def _covered_by_thread(ranges: pd.DataFrame) -> dict[int, Intervals]:
+    """Return when each thread was inside at least one of the ranges."""
+    starts, ends = ranges["start"].to_numpy(), ranges["end"].to_numpy()
+    return {thread: union(starts[rows], ends[rows]) for thread, rows in _rows_by_value(ranges["thread"].to_numpy())}
+
+
+def _rows_by_value(values: Int64s) -> Iterator[tuple[int, Int64s]]:
+    """Yield each value that occurs with the rows that have it."""
+    codes, found = pd.factorize(values)
+    yield from zip(found.tolist(), rows_by_code(codes, len(found)), strict=True)
 
 
 def _contains(covered: Intervals, times: Int64s) -> Bools:

@@ -109,7 +109,8 @@ class Witness:
 
     def _with_copies(self, evidence: Evidence, start: int, end: int) -> Evidence:
         """Add what the copies that run in the hole moved; their bandwidth is over the time that they ran at all."""
-        rows = np.flatnonzero((self._copy_starts < end) & (self._copy_ends > start))
+        takes_time = self._copy_ends > self._copy_starts
+        rows = np.flatnonzero(takes_time & (self._copy_starts < end) & (self._copy_ends > start))
         moved = int(self._sizes[rows].sum())
         if not moved:
             return evidence

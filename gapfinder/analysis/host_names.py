@@ -59,6 +59,7 @@ _DIGITS = re.compile(r"[0-9]+")
 _ASYNCHRONOUS_COPY = re.compile(r"^cu(?:da)?Memcpy.*Async")
 _LAUNCH = re.compile(r"^cu(?:da)?(?:(?:Graph)?Launch|Mem(?:cpy|set))")
 _GRAPH_LAUNCH = re.compile(r"^cu(?:da)?GraphLaunch", re.IGNORECASE)
+_KERNEL_LAUNCH = re.compile(r"^cu(?:da)?LaunchKernel", re.IGNORECASE)
 
 
 def call_causes(names: Iterable[str]) -> list[Cause | None]:
@@ -87,6 +88,11 @@ def launch_names(names: Iterable[str]) -> list[bool]:
 def graph_launch_names(names: Iterable[str]) -> list[bool]:
     """Say which CUDA calls launch a graph."""
     return [_GRAPH_LAUNCH.match(name) is not None for name in names]
+
+
+def kernel_launch_names(names: Iterable[str]) -> list[bool]:
+    """Say which CUDA calls launch a kernel."""
+    return [_KERNEL_LAUNCH.match(name) is not None for name in names]
 
 
 def asynchronous_copy_names(names: Iterable[str]) -> list[bool]:

@@ -94,7 +94,7 @@ class HostTime:
         self._add_calls(Cause.SYNCHRONISATION, blocking)
         self._add_calls(Cause.WARM_UP, _first_launches(report, process))
         self.graph_launches = _NONE
-        if process in report.untraced_graphs:
+        if process in report.unseen_work:
             self.graph_launches = np.sort(self._calls.starts[self._calls.named(graph_launch_names(names))])
         self._runs = _NONE
         self._threads = self._launching_threads(report.os_calls)

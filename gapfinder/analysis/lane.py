@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GRAPHS_HIDE_OVERLAP = (
     "CUDA graphs were traced whole, so communication inside them is not visible; capture with --cuda-graph-trace=node"
 )
-GRAPHS_HIDE_IDLE = "CUDA graphs were launched, but nothing they ran was captured; capture with --cuda-graph-trace=node"
+NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
 NO_COMMUNICATION = "no communication was captured"
 SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
 _GRAPH_NAME = "CUDA graph"
@@ -46,7 +46,7 @@ class LaneMeasurement:
         self._report = report
         self._settings = settings
         self._timeline = Timeline(operations)
-        self._is_untraced = operations.process in report.untraced_graphs
+        self._idle_reason = report.unseen_work.get(operations.process)
         self._step_windows, self._steps_reason = self._find_steps()
         self.window = self._window(span)
 
@@ -112,7 +112,7 @@ class LaneMeasurement:
             ops=sum(kind.count_in(window) for kind in operations.by_kind),
             dropped_ops=operations.dropped,
             budget=budget,
-            idle_reason=GRAPHS_HIDE_IDLE if self._is_untraced else None,
+            idle_reason=self._idle_reason,
             overlap_ratio=overlap.ratio,
             overlap_reason=overlap.reason,
             peer_copy_ns=self._timeline.peer_copy_time(window),
@@ -129,7 +129,8 @@ class LaneMeasurement:
         steps = self.complete_steps(window)
         if steps is None:
             return None
-        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=not self._is_untraced)
+        is_visible = self._idle_reason is None and self._report.profile.has_kernel_names
+        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=is_visible)
 
     def complete_steps(self, window: Window) -> StepWindows | None:
         """Return the lane's complete steps inside `window`; None when no steps were found."""
@@ -140,8 +141,10 @@ class LaneMeasurement:
 
     def _overlap(self, window: Window, budget: Budget) -> Overlap:
         """Return hidden / communication, unless graphs hide it or there is no communication."""
-        if self._is_untraced:
-            return Overlap(None, GRAPHS_HIDE_IDLE)
+        if self._idle_reason is not None:
+            return Overlap(None, self._idle_reason)
+        if not self._report.profile.has_kernel_names:
+            return Overlap(None, NAMES_NOT_CAPTURED)
         if self._timeline.graph_times(np.array([window.start_ns]), np.array([window.end_ns])).any():
             return Overlap(None, GRAPHS_HIDE_OVERLAP)
         if budget.overlap_ratio is None:

@@ -48,12 +48,12 @@ class Launches:
         self.ends, self.names = ends, names
         self._first = int(correlations.min()) if len(correlations) else 0
         span = int(correlations.max()) - self._first + 1 if len(correlations) else 0
-        self._is_dense = span <= _DENSE_FACTOR * len(correlations) + 1024
+        self._is_dense = span <= _DENSE_FACTOR * len(correlations)
         if self._is_dense:
             self._rows = self._dense_rows(span)
         else:
             # Among calls with one number the earliest counts, whatever the order of rows.
-            self._rows = np.lexsort((starts, correlations))
+            self._rows = np.lexsort((threads, starts, correlations))
             self._sorted = correlations[self._rows]
 
     def _dense_rows(self, span: int) -> Int64s:

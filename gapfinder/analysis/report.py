@@ -11,10 +11,11 @@ import numpy as np
 from gapfinder.analysis.classify import Classifier, Decision
 from gapfinder.analysis.copies import collective_copies, peer_copies
 from gapfinder.analysis.host_events import HostEvents
-from gapfinder.analysis.host_names import graph_launch_names, overhead_causes, range_causes
+from gapfinder.analysis.host_names import overhead_causes, range_causes
 from gapfinder.analysis.host_time import HostTime
 from gapfinder.analysis.launches import Launches, launches_by_process
 from gapfinder.analysis.step_ranges import StepRanges, find_step_ranges
+from gapfinder.analysis.unseen import unseen_work
 from gapfinder.settings import CountCopies
 from gapfinder.tables import PROCESS_MASK
 
@@ -52,7 +53,7 @@ class Report:
         steps: step ranges by process key.
         ranks: rank by process key, where marks tell it.
         world_size: number of ranks in the job, where marks tell it.
-        untraced_graphs: processes whose CUDA graph launches left no GPU operation in the report.
+        unseen_work: why idle time cannot be known, by process key, where launched work is not in the report.
     """
 
     profile: Profile
@@ -69,7 +70,7 @@ class Report:
     steps: dict[int, StepRanges]
     ranks: dict[int, int]
     world_size: int | None
-    untraced_graphs: frozenset[int]
+    unseen_work: dict[int, str]
     _host_times: dict[int, HostTime] = field(default_factory=dict)
 
     def host_time(self, process: int) -> HostTime:
@@ -106,7 +107,7 @@ def prepare(profile: Profile, *, settings: Settings) -> Report:
         steps=find_step_ranges(profile.ranges, pattern=settings.step_pattern),
         ranks=ranks,
         world_size=world_size,
-        untraced_graphs=_untraced_graphs(profile, calls),
+        unseen_work=unseen_work(profile, calls),
     )
 
 
@@ -121,9 +122,10 @@ def _ranks(marks: pd.DataFrame) -> tuple[dict[int, int], int | None]:
     """Return rank by process key and the world size, from the hook's marks."""
     ranks: dict[int, int] = {}
     world_sizes: set[int] = set()
-    ours = marks[marks["domain"] == RANK_DOMAIN].sort_values("start", kind="stable")
-    for thread, text in zip(ours["thread"].tolist(), ours["name"].astype(str), strict=True):
-        match = _RANK_MARK.search(text)
+    ours = marks[marks["domain"] == RANK_DOMAIN]
+    told = zip(ours["start"].tolist(), ours["thread"].tolist(), ours["name"].astype(str), strict=True)
+    for _, thread, text in sorted(told):
+        match = _RANK_MARK.match(text)
         if match is not None:
             ranks.setdefault(thread & PROCESS_MASK, int(match["rank"]))
             world_sizes.add(int(match["world"]))
@@ -136,28 +138,3 @@ def _by_cause(
     """Return the rows of a frame whose name says what the host was busy with, by cause."""
     events = HostEvents.of(frame)
     return events.by_cause(name_causes(events.texts))
-
-
-def _untraced_graphs(profile: Profile, calls: pd.DataFrame) -> frozenset[int]:
-    """Return the processes that launched CUDA graphs of which no operation was recorded."""
-    names = calls["name"].cat.categories
-    graph_codes = [code for code, holds in enumerate(graph_launch_names(names)) if holds]
-    is_launch = (
-        np.isin(calls["name"].cat.codes.to_numpy(), graph_codes) if graph_codes else np.zeros(len(calls), np.bool_)
-    )
-    if not is_launch.any():
-        return frozenset()
-    launches = calls[is_launch]
-    launch_processes = launches["thread"].to_numpy() & PROCESS_MASK
-    launch_numbers = launches["correlation"].to_numpy()
-    untraced = set()
-    for process in np.unique(launch_processes).tolist():
-        numbers = launch_numbers[launch_processes == process]
-        frames = (profile.kernels, profile.copies, profile.graphs)
-        recorded = any(
-            np.isin(numbers, frame["correlation"].to_numpy()[frame["process"].to_numpy() == process]).any()
-            for frame in frames
-        )
-        if not recorded:
-            untraced.add(process)
-    return frozenset(untraced)

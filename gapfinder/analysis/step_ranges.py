@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapfinder.analysis.classify import compile_pattern
 from gapfinder.analysis.intervals import union
+from gapfinder.settings import compile_pattern
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:

@@ -1,1 +1,16 @@
 """The command line: one short file per command."""
+
+import sys
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line; everything is imported here, so that an interrupt is one line from the start."""
+    try:
+        from gapfinder.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("gapfinder: interrupted\n")
+        sys.exit(_INTERRUPTED)

@@ -10,7 +10,8 @@ import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.errors import InconclusiveError
+from gapfinder.errors import InconclusiveError, visible
+from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
-_WIDTH = 100
+_WIDTH, _NARROWEST = 100, 60
 
 
 @click.command(no_args_is_help=True)
@@ -38,15 +39,19 @@ def analyze(
     PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst) or a folder
     of them. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
     """
+    config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
+
+    from gapfinder.load import find_profiles
+
+    files = find_profiles(profiles)
     if output is not None:
-        check_output(output, inputs=profiles, force=force)
+        check_output(output, inputs=[*files, *_beside(profiles), *filter(None, [config])], force=force)
 
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
-    from gapfinder.load import find_profiles
 
-    analysis = explained(measure(_load(find_profiles(profiles)), settings=settings))
+    analysis = explained(measure(_load(files), settings=settings))
     if output is None:
         click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
@@ -56,6 +61,15 @@ def analyze(
         raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured; see the report")
 
 
+def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
+    """Yield every profile in the folders that were named: also those that gave way to another of their name."""
+    from gapfinder.load.find import PROFILE_SUFFIXES
+
+    for folder in profiles:
+        if folder.is_dir():
+            yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
+
+
 def _load(paths: Sequence[Path]) -> Iterator[Profile]:
     """Load one profile after the other, so that only one is in memory; a terminal shows which."""
     from rich.console import Console
@@ -63,9 +77,10 @@ def _load(paths: Sequence[Path]) -> Iterator[Profile]:
 
     from gapfinder.load import load_profile
 
-    with Console(stderr=True).status("") as status:
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with Console(stderr=True, quiet=not is_terminal).status("") as status:
         for number, path in enumerate(paths, start=1):
-            status.update(f"Measuring {escape(str(path))} ({number} of {len(paths)})")
+            status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
             yield load_profile(path)
 
 
@@ -76,7 +91,7 @@ def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
-        width = shutil.get_terminal_size((_WIDTH, 0)).columns if is_terminal else _WIDTH
+        width = max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST) if is_terminal else _WIDTH
         color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return render_text(analysis, width=width, color=color)
     return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-import io
 import signal
 import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -14,27 +15,62 @@ from gapfinder.cli.analyze import analyze
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
+from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _INTERRUPTED = 128 + signal.SIGINT
 
 
+@contextmanager
+def _errors_in_one_line(ctx: click.Context | None = None) -> Iterator[None]:
+    """Turn an error into one line on stderr and its exit code; a bug keeps its traceback."""
+    try:
+        yield
+    except GapfinderError as error:
+        _end(f"error: {error}", exit_code=error.exit_code)
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        told = error.format_message().rstrip(".")
+        _end(f"error: {told}; see {_command(error.ctx, ctx)} --help", exit_code=error.exit_code)
+    except KeyboardInterrupt:
+        _end("interrupted", exit_code=_INTERRUPTED)
+
+
+def _command(told: click.Context | None, ours: click.Context | None) -> str:
+    """Return the command that was wrongly used; click's parser of options does not tell."""
+    if told is not None:
+        return told.command_path
+    return "gapfinder" if ours is None else f"{ours.command_path} {ours.invoked_subcommand or ''}".rstrip()
+
+
+def _end(message: str, *, exit_code: int) -> NoReturn:
+    say(f"gapfinder: {' '.join(message.split())}")
+    raise click.exceptions.Exit(exit_code)
+
+
 class _Commands(click.Group):
-    """Commands whose errors become one line on stderr and the error's exit code; a bug keeps its traceback."""
+    """Commands whose errors become one line, those of parsing as well."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
+    ) -> click.Context:
+        """Parse what stands before the command."""
+        with _errors_in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command that was asked for."""
-        try:
+        """Parse and run the command that was asked for."""
+        with _errors_in_one_line(ctx):
             return super().invoke(ctx)
-        except GapfinderError as error:
-            click.echo(f"gapfinder: error: {' '.join(str(error).split())}", err=True)
-            ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo("gapfinder: interrupted", err=True)
-            ctx.exit(_INTERRUPTED)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    "gapfinder", cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, message="gapfinder %(version)s")
 def commands() -> None:
     """Find the holes in a GPU timeline, and how much communication is hidden behind compute.
@@ -54,9 +90,11 @@ def main() -> None:
     """Run the command line."""
     # Whoever reads the report may stop early (`| head`): end as other programs do, without a word.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    try:
+        with _errors_in_one_line():
+            prepare_streams()
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
     # A command makes very many small results, hardly ever in cycles: looking for them would take a tenth of its time.
     gc.disable()
     commands(prog_name="gapfinder")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.output import check_output, is_folder, write_output
 from gapfinder.errors import InputError
 
 
@@ -37,7 +37,9 @@ def export(reports: tuple[Path, ...], output: Path | None, *, force: bool) -> No
 
 
 def _target(report: Path, *, output: Path | None) -> Path:
-    if output is not None and not output.is_dir():
+    if output is not None and not is_folder(output):
         return output
+    if not report.name:
+        raise InputError(f"{report} is a folder; name a report")
     name = report.with_suffix(".sqlite").name
     return report.with_name(name) if output is None else output / name

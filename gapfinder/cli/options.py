@@ -25,7 +25,7 @@ def chosen_settings(*, config: Path | None, **options: object) -> Settings:
     """Return what the options say, else the settings file, else the defaults."""
     given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, ())}
     table = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-    return override(read_settings(file=config, start=Path.cwd()), table, source="options")
+    return override(read_settings(file=config, start=Path()), table, source="options")
 
 
 def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> list[int] | None:

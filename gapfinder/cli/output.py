@@ -3,42 +3,94 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from gapfinder.cli.streams import say
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
 
-def check_output(path: Path, *, inputs: tuple[Path, ...], force: bool) -> None:
+def check_output(path: Path, *, inputs: Iterable[Path], force: bool) -> None:
     """Raise InputError where `path` may not be written; called before long work."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file")
-    if not path.parent.is_dir():
-        raise InputError(f"no such folder: {path.parent}")
-    if not path.exists():
-        return
-    if any(other.exists() and path.samefile(other) for other in inputs):
-        raise InputError(f"{path} is the input; name another output")
-    if not force:
-        raise InputError(f"{path} exists; name another file, or overwrite it with --force")
+    found = _status(path)
+    folder = _followed(path).parent
+    if found is None and not is_folder(folder):
+        raise InputError(f"no such folder: {folder}")
+    if found is not None:
+        if stat.S_ISDIR(found.st_mode):
+            raise InputError(f"{path} is a folder; name a file")
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path} is no regular file; name another output")
+        if any(_is_at(other, found) for other in inputs):
+            raise InputError(f"{path} is an input; name another output")
+        if not force:
+            raise _exists(path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write {path}: no permission to write into {folder}")
 
 
 def write_output(path: Path, *, write: Callable[[Path], object], force: bool) -> None:
-    """Let `write` fill a file beside `path`, put it in its place and say so."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Let `write` fill a file beside `path`, put it in its place and say so; a link is followed."""
+    target = _followed(path)
+    part = target.with_name(f".gapfinder-{os.urandom(8).hex()}.part")
     try:
         write(part)
-        check_output(path, inputs=(), force=force)
-        part.replace(path)
+        _put(part, target, force=force)
+    except FileExistsError as error:
+        raise _exists(path) from error
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-    click.echo(f"Wrote {path}", err=True)
+    say(f"Wrote {path}")
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether an output is a folder; InputError where that cannot be told."""
+    found = _status(path)
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _put(part: Path, target: Path, *, force: bool) -> None:
+    """Give `part` its name; without `force` the system refuses a name that is taken, even since it was checked."""
+    if force:
+        part.replace(target)
+        return
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:  # not every file system has links
+        target.touch(exist_ok=False)
+        part.replace(target)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Return what is at `path`, links followed; None where nothing is."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _followed(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _is_at(other: Path, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(other.stat(), found)
+    except OSError:
+        return False
+
+
+def _exists(path: Path) -> InputError:
+    return InputError(f"{path} exists; name another file, or overwrite it with --force")

@@ -114,8 +114,8 @@ def _candidates() -> Iterator[Path]:
     usual = (Path(found) for pattern in _USUAL_PLACES for found in sorted(glob(pattern)))  # noqa: PTH207
     seen: set[Path] = set()
     for path in (*on_path, *usual):
-        real = path.resolve()
-        if real not in seen and path.is_file() and os.access(path, os.X_OK):
+        # access first: it answers no, where the others raise, for a folder that is closed, gone or not one
+        if os.access(path, os.X_OK) and path.is_file() and (real := path.resolve()) not in seen:
             seen.add(real)
             yield path
 

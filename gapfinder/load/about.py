@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gapfinder.load.schema import DETAILS, DIAGNOSTICS, METADATA, SESSION
+from gapfinder.load.texts import decode
 
 if TYPE_CHECKING:
     from gapfinder.load.database import Database, Value
@@ -40,7 +41,7 @@ def read_about(database: Database) -> About:
     for table in METADATA:
         for name, value in database.small_table(table, ("name", "value")):
             if isinstance(name, bytes) and isinstance(value, bytes):
-                versions.setdefault(_decode(name), _decode(value))
+                versions.setdefault(decode(name), decode(value))
     return About(
         nsys_version=versions.get("EXPORT_PRODUCT_VERSION"),
         export_schema_version=versions.get("EXPORT_SCHEMA_VERSION"),
@@ -59,7 +60,7 @@ def _warnings(rows: list[tuple[Value, ...]]) -> str | None:
     texts: dict[str, int] = {}
     for severity, raw in rows:
         if isinstance(severity, int) and severity >= _WARNING and isinstance(raw, bytes):
-            text = " ".join(_decode(raw).split())
+            text = " ".join(decode(raw).split())
             texts[text] = max(severity, texts.get(text, severity))
     if not texts:
         return None
@@ -72,7 +73,3 @@ def _warnings(rows: list[tuple[Value, ...]]) -> str | None:
 
 def _is_harmless(text: str) -> bool:
     return len(text) <= _LONGEST_TEXT and not _REVEALING.search(text)
-
-
-def _decode(value: bytes) -> str:
-    return value.decode("utf-8", errors="replace")

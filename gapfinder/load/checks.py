@@ -31,8 +31,9 @@ class Content(Enum):
     REPORT = auto()
 
 
+SQLITE_MAGIC = b"SQLite format 3\0"
 _MAGIC = {
-    b"SQLite format 3\0": Content.SQLITE,
+    SQLITE_MAGIC: Content.SQLITE,
     b"\x1f\x8b": Content.GZIP,
     b"\x28\xb5\x2f\xfd": Content.ZSTD,
     b"NVIDIA Tegra Profiler Report": Content.REPORT,
@@ -79,29 +80,41 @@ def judge_content(path: Path) -> Content:
     raise InputError(f"{path.name}: is {kind}; expected an nsys report (.nsys-rep) or its SQLite export")
 
 
-def check_database(path: Path, *, limits: Limits) -> PageFile:
-    """Return the page layout of a SQLite file that is whole, closed and not too large, or raise InputError."""
-    size = file_state(path).size
-    header = _read_head(path)[:_HEADER_SIZE]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Header:
+    """What a SQLite file's header says; `size` in bytes, None where it was written too long ago to tell."""
+
+    page_size: int
+    usable: int
+    size: int | None
+
+
+def read_header(start: bytes, *, name: str) -> Header:
+    """Return the header that a SQLite file starts with, or raise InputError."""
+    header = start[:_HEADER_SIZE]
     if len(header) < _HEADER_SIZE:
-        raise InputError(f"{path.name}: is cut off after {size} bytes; copy or export it again")
+        raise InputError(f"{name}: is cut off after {len(header)} bytes; copy or export it again")
     page_size = int.from_bytes(header[16:18], "big")
     page_size = _LARGEST_PAGE if page_size == 1 else page_size
     usable = page_size - header[20]
     if page_size < _SMALLEST_PAGE or page_size.bit_count() != 1 or usable < _SMALLEST_USABLE:
-        raise InputError(f"{path.name}: the SQLite header is damaged (page size {page_size}); export the report again")
-    pages = size // page_size
-    declared = int.from_bytes(header[28:32], "big")
-    if declared and header[24:28] == header[92:96]:
-        if declared > pages:
-            raise InputError(
-                f"{path.name}: is cut off: {size:,} bytes of {declared * page_size:,}; copy or export it again"
-            )
-        pages = declared
+        raise InputError(f"{name}: the SQLite header is damaged (page size {page_size}); export the report again")
+    pages = int.from_bytes(header[28:32], "big")
+    is_told = pages > 0 and header[24:28] == header[92:96]
+    return Header(page_size=page_size, usable=usable, size=pages * page_size if is_told else None)
+
+
+def check_database(path: Path, *, limits: Limits) -> PageFile:
+    """Return the page layout of a SQLite file that is whole, closed and not too large, or raise InputError."""
+    size = file_state(path).size
+    header = read_header(_read_head(path), name=path.name)
+    if header.size is not None and header.size > size:
+        raise InputError(f"{path.name}: is cut off: {size:,} bytes of {header.size:,}; copy or export it again")
     if size > limits.max_bytes:
         raise InputError(f"{path.name}: has {size:,} bytes, more than the limit of {limits.max_bytes:,}")
     _check_companions(path)
-    return PageFile(path=path, page_size=page_size, usable=usable, pages=pages)
+    pages = (header.size or size) // header.page_size
+    return PageFile(path=path, page_size=header.page_size, usable=header.usable, pages=pages)
 
 
 def _check_companions(path: Path) -> None:

@@ -20,6 +20,7 @@ from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile,
 from gapfinder.load.names import Names, TextCodes
 from gapfinder.load.pages import IntegerColumn, read_integers
 from gapfinder.load.schema import STRINGS, TABLES
+from gapfinder.load.texts import decode, printable, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ class Database:
         return Names.from_ids(ids, self._strings)
 
     def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
-        """Return the rows of a table that describes the capture: integers, texts (long ones cut), or None."""
+        """Return the rows of a table that describes the capture, the largest first: integers, texts (cut), or None."""
         if table not in self._tables:
             return []
         chosen = ", ".join(
@@ -145,7 +146,8 @@ class Database:
             else "NULL"
             for c in columns
         )
-        return self._query(f'SELECT {chosen} FROM "{table}" NOT INDEXED LIMIT {_MOST_SMALL_ROWS}')
+        order = ", ".join(f"{k + 1} DESC" for k in range(len(columns)))
+        return self._query(f'SELECT {chosen} FROM "{table}" NOT INDEXED ORDER BY {order} LIMIT {_MOST_SMALL_ROWS}')
 
     @cached_property
     def _strings(self) -> dict[int, bytes]:
@@ -162,7 +164,8 @@ class Database:
                 rows, room = rows + 1, room - len(text)
                 if room < 0:
                     raise self._damaged(STRINGS, _TOO_LONG)
-                strings[number] = min(text, strings.get(number, text))
+                name = shorten(text)
+                strings[number] = min(name, strings.get(number, name))
         self._check_rows(STRINGS, rows)
         return strings
 
@@ -189,12 +192,12 @@ class Database:
         for kind, name, on_table, root, sql in found:
             if kind == b"trigger":
                 raise InputError(
-                    f"{self.name}: {_printable(_decode(on_table))} has a trigger, which nsys never writes; {_AGAIN}"
+                    f"{self.name}: {printable(decode(on_table))} has a trigger, which nsys never writes; {_AGAIN}"
                 )
-            table = _decode(name)
-            is_virtual = not isinstance(root, int) or root < 1 or _decode(sql).upper().startswith("CREATE VIRTUAL")
+            table = decode(name)
+            is_virtual = not isinstance(root, int) or root < 1 or decode(sql).upper().startswith("CREATE VIRTUAL")
             if kind != b"table" or is_virtual or table in tables:
-                what = "virtual table" if kind == b"table" else _printable(_decode(kind))
+                what = "virtual table" if kind == b"table" else printable(decode(kind))
                 raise InputError(f"{self.name}: {table} is not an ordinary table but of the kind {what}; {_AGAIN}")
             tables[table] = self._table_info(table, root)  # type: ignore[arg-type]
         if not tables:
@@ -211,9 +214,9 @@ class Database:
             raise InputError(f"{self.name}: {table} has a generated column, which nsys never writes; {_AGAIN}")
         return _TableInfo(
             root=root,
-            columns=tuple(_decode(row[1]) for row in described),
+            columns=tuple(decode(row[1]) for row in described),
             plain_integers=frozenset(
-                _decode(row[1]) for row in described if "INT" in _decode(row[2]).upper() and not row[5]
+                decode(row[1]) for row in described if "INT" in decode(row[2]).upper() and not row[5]
             ),
         )
 
@@ -246,11 +249,11 @@ class Database:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # sqlite3 decodes what the file says in its own errors
             if time.monotonic() > self._deadline:
                 reason = f"not read within {self._limits.deadline_s:g} s; {_AGAIN}"
             else:
-                reason = f"SQLite cannot read it ({_printable(str(error))}); copy or export it again"
+                reason = f"SQLite cannot read it ({printable(str(error))}); copy or export it again"
             raise InputError(f"{self.name}: {reason}") from error
 
     @property
@@ -269,18 +272,9 @@ class Database:
     def _wrong_type(self, table: str, column: str, row: int, expected: str) -> InputError:
         kind = self._query(f'SELECT typeof("{column}") FROM "{table}" NOT INDEXED LIMIT 1 OFFSET {row}')[0][0]
         return InputError(
-            f"{self.name}: {table} row {row + 1}: {column} is {_decode(kind)}, expected {expected}; {_AGAIN}"
+            f"{self.name}: {table} row {row + 1}: {column} is {decode(kind)}, expected {expected}; {_AGAIN}"
         )
 
     def _query(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Value, ...]]:
         with self._reading():
             return self._connection.execute(sql, parameters).fetchall()
-
-
-def _decode(value: Value) -> str:
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _printable(text: str) -> str:
-    """Return text that a file chose, fit for a message of one line."""
-    return "".join(c if c.isprintable() else "?" for c in text[:200])

@@ -6,50 +6,36 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-import pandas as pd
-
 from gapfinder.load.schema import CUDA_DEVICE, GPU, OLD_GPU
-from gapfinder.tables import DEVICES, PROCESS_MASK, process_id
+from gapfinder.load.texts import decode
+from gapfinder.tables import DEVICES, process_id
 
 if TYPE_CHECKING:
-    from gapfinder.load.database import Database
+    import pandas as pd
 
-Lane = tuple[int, int]
-"""A process key and the device number that the process uses."""
+    from gapfinder.load.database import Database
+    from gapfinder.load.places import Place
 
 _UNKNOWN = -1
-_DEVICE_BITS = ~PROCESS_MASK
 _MACHINE_SHIFT = 48
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value", bound=Hashable)
 
 
-def find_lanes(operations: Iterable[pd.DataFrame]) -> list[Lane]:
-    """Return every (process, device) that has an operation, sorted.
-
-    A process key leaves its lower 24 bits free for the device number; a number that does not fit is cut to them.
-    """
-    keys = [
-        pd.unique(frame["process"].to_numpy() | (frame["device"].to_numpy() & _DEVICE_BITS)) for frame in operations
-    ]
-    return sorted((key & PROCESS_MASK, key & _DEVICE_BITS) for key in np.unique(np.concatenate(keys)).tolist())
-
-
-def read_devices(database: Database, lanes: Sequence[Lane]) -> pd.DataFrame:
-    """Return the frame DEVICES for the processes that own these lanes."""
+def read_devices(database: Database, places: Sequence[Place]) -> pd.DataFrame:
+    """Return the frame DEVICES for the processes that these places are of."""
     gpus = database.small_table(GPU, ("id", "name", "cuDevice"))
-    name_of_gpu = _certain((number, _text(name)) for number, name, _ in gpus)
-    found = {lane: (gpu, name_of_gpu.get(gpu, "")) for lane, gpu in _gpu_of_lane(database, lanes).items()}
+    name_of_gpu = _certain((number, decode(name)) for number, name, _ in gpus)
+    found = {place: (gpu, name_of_gpu.get(gpu, "")) for place, gpu in _gpu_of_place(database, places).items()}
 
     old_gpus = database.small_table(OLD_GPU, ("pid", "deviceId", "name"))
-    name_of_old = _certain(((pid, device), _text(name)) for pid, device, name in old_gpus)
-    name_of_cuda = _certain((device, _text(name)) for _, name, device in gpus if device is not None)
-    names = {_text(name) for _, name, _ in gpus} | {_text(name) for *_, name in old_gpus}
+    name_of_old = _certain(((pid, device), decode(name)) for pid, device, name in old_gpus)
+    name_of_cuda = _certain((device, decode(name)) for _, name, device in gpus if device is not None)
+    names = {decode(name) for _, name, _ in gpus} | {decode(name) for *_, name in old_gpus}
     only_name = names.pop() if len(names) == 1 else ""
-    has_one_process = len({process for process, _ in lanes}) == 1
-    for process, device in lanes:
+    has_one_process = len({process for process, _ in places}) == 1
+    for process, device in places:
         gpu, name = found.get((process, device), (_UNKNOWN, ""))
         name = name or only_name or name_of_old.get((process_id(process), device), "")
         if not name and has_one_process:
@@ -61,13 +47,13 @@ def read_devices(database: Database, lanes: Sequence[Lane]) -> pd.DataFrame:
         {
             "process": [process for process, _ in in_order],
             "device": [device for _, device in in_order],
-            "gpu": [found[lane][0] for lane in in_order],
-            "gpu_name": [found[lane][1] for lane in in_order],
+            "gpu": [found[place][0] for place in in_order],
+            "gpu_name": [found[place][1] for place in in_order],
         }
     )
 
 
-def _gpu_of_lane(database: Database, lanes: Sequence[Lane]) -> dict[Lane, int]:
+def _gpu_of_place(database: Database, places: Sequence[Place]) -> dict[Place, int]:
     """Return the machine's number of each device that a process may use; unknown where it is not unique."""
     told = database.small_table(CUDA_DEVICE, ("pid", "cudaId", "gpuId", "uuid"))
     rows = [
@@ -75,7 +61,7 @@ def _gpu_of_lane(database: Database, lanes: Sequence[Lane]) -> dict[Lane, int]:
         for pid, device, gpu, uuid in told
         if isinstance(pid, int) and isinstance(device, int) and isinstance(gpu, int)
     ]
-    processes = {process for process, _ in lanes}
+    processes = {process for process, _ in places}
     is_one_machine = len({process >> _MACHINE_SHIFT for process in processes}) == 1
     # Instances of one partitioned GPU (MIG) have its number and a uuid each: they share less than the number suggests.
     uuids = Counter(gpu for gpu, _ in {(gpu, uuid) for *_, gpu, uuid in rows if uuid})
@@ -92,7 +78,3 @@ def _certain(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, _Value]:
     distinct = set(pairs)
     count = Counter(key for key, _ in distinct)
     return {key: value for key, value in distinct if count[key] == 1}
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
@@ -19,22 +20,28 @@ def find_profiles(paths: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once, sorted; a folder stands for the profiles directly in it.
 
     Raises:
-        InputError: a path does not exist, or a folder holds no profile.
+        InputError: a path does not exist or cannot be read, or a folder holds no profile.
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        for file in _in_folder(path) if path.is_dir() else [path]:
-            if not file.exists():
-                raise InputError(f"no such file or folder: {file}")
-            found.setdefault(file.resolve(), file)
+        for real, file in _files(path):
+            found.setdefault(real, file)
     return sorted(found.values())
 
 
-def _in_folder(folder: Path) -> Iterable[Path]:
+def _files(path: Path) -> list[tuple[Path, Path]]:
+    """Return the files that a path stands for, each with its real place."""
     try:
-        entries = sorted(entry for entry in folder.iterdir() if entry.is_file())
+        files = _in_folder(path) if stat.S_ISDIR(path.stat().st_mode) else [path]
+        return [(file.resolve(), file) for file in files]
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"no such file or folder: {path}") from error
     except OSError as error:
-        raise InputError(f"cannot list the folder {folder}: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _in_folder(folder: Path) -> Iterable[Path]:
+    entries = sorted(entry for entry in folder.iterdir() if entry.is_file())
     best: dict[str, Path] = {}
     for suffix in PROFILE_SUFFIXES:
         for entry in entries:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.load.operations import NO_TIME, usable_times
+from gapfinder.load.operations import read_timed
 from gapfinder.load.schema import CUPTI_OVERHEAD, OS_CALLS, PROFILER_OVERHEAD
 from gapfinder.tables import OS_CALLS as OS_CALLS_FRAME
 from gapfinder.tables import OVERHEADS
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from gapfinder.load.database import Database
     from gapfinder.tables import Table
-
-_COLUMNS = {"start": NO_TIME, "end": NO_TIME, "globalTid": 0, "nameId": -1}
 
 
 def read_os_calls(database: Database) -> pd.DataFrame:
@@ -32,8 +30,9 @@ def read_overheads(database: Database) -> pd.DataFrame:
 
 def _events(database: Database, tables: tuple[str, ...], *, frame: Table) -> pd.DataFrame:
     """Return named host events of several tables as one frame."""
-    parts = [database.integers(table, _COLUMNS, required=("start", "end")) for table in tables]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
-    start, end = usable_times(columns)
+    parts = [read_timed(database, table, {"globalTid": 0, "nameId": -1}) for table in tables]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     names = database.names(columns["nameId"]).categorical()
-    return frame.frame({"start": start, "end": end, "thread": columns["globalTid"], "name": names})
+    return frame.frame(
+        {"start": columns["start"], "end": columns["end"], "thread": columns["globalTid"], "name": names}
+    )

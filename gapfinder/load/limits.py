@@ -11,7 +11,7 @@ class Limits:
 
     Attributes:
         max_bytes: largest database read, after unpacking; memory is bounded by a small multiple of it.
-        deadline_s: longest time SQLite may work on one file, in seconds.
+        deadline_s: longest time that unpacking one file may take, and then again SQLite reading it, in seconds.
         max_lanes: most (process, device) pairs in one report.
     """
 

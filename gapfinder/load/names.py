@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gapfinder.load.texts import decode, shorten
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -30,12 +32,7 @@ class Names:
     @classmethod
     def from_bytes(cls, codes: Integers, texts: Iterable[object]) -> Names:
         """Take texts as stored: not always UTF-8, and empty where there is no name."""
-        return cls(
-            codes,
-            tuple(
-                text.decode("utf-8", errors="replace") if isinstance(text, bytes) and text else None for text in texts
-            ),
-        )
+        return cls(codes, tuple(decode(text) or None for text in texts))
 
     @classmethod
     def from_ids(cls, ids: Integers, strings: Mapping[int, bytes]) -> Names:
@@ -72,7 +69,7 @@ class Names:
 
 
 class TextCodes(dict[object, int]):
-    """Numbers the texts it is asked for, in that order; TypeError for what is no text, OverflowError for too much."""
+    """Numbers the texts it is asked for, shortened; TypeError for what is no text, OverflowError for too much."""
 
     def __init__(self, *, room: int) -> None:
         super().__init__()
@@ -84,8 +81,7 @@ class TextCodes(dict[object, int]):
         self._room -= len(text or b"")
         if self._room < 0:
             raise OverflowError
-        self[text] = code = len(self)
-        return code
+        return self.setdefault(text and shorten(text), len(self))
 
 
 def _smallest(count: int) -> np.dtype[np.signedinteger]:

@@ -11,6 +11,7 @@ import pandas as pd
 from gapfinder.load.names import UNNAMED, Names
 from gapfinder.load.operations import NO_TIME
 from gapfinder.load.schema import NVTX
+from gapfinder.load.times import check_times
 from gapfinder.tables import MARKS, PROCESS_MASK, RANGES
 
 if TYPE_CHECKING:
@@ -39,10 +40,14 @@ def read_nvtx(database: Database, *, capture_end: int | None) -> tuple[pd.DataFr
     is_open = end == NO_TIME
     if capture_end is not None:
         is_open |= end == capture_end
+    is_mark = (kind == _MARK) & (start != NO_TIME)
+    end = np.where(is_open | is_mark, start, end)
+    is_timed = is_range | is_mark
+    check_times(start[is_timed], end[is_timed], table=NVTX, name=database.name)
     ranges = RANGES.frame(
         {
             "start": start[is_range],
-            "end": np.where(is_open, start, end)[is_range],
+            "end": end[is_range],
             "is_open": is_open[is_range],
             "is_process_wide": np.isin(kind, _PROCESS_WIDE)[is_range],
             "thread": columns["globalTid"][is_range],
@@ -50,7 +55,6 @@ def read_nvtx(database: Database, *, capture_end: int | None) -> tuple[pd.DataFr
             "name": names.at(is_range).categorical(),
         }
     )
-    is_mark = (kind == _MARK) & (start != NO_TIME)
     marks = MARKS.frame(
         {
             "start": start[is_mark],

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.load.names import Names
+from gapfinder.load.places import UNTOLD_DEVICE, UNTOLD_PROCESS
 from gapfinder.load.schema import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
+from gapfinder.load.times import check_times
 from gapfinder.tables import CALLS, COPIES, GRAPHS, KERNELS, PROCESS_MASK
 from gapfinder.tables import MEMSET as MEMSET_KIND
 
@@ -23,7 +25,7 @@ NO_TIME = -(2**63)
 """Stands for NULL in a time while reading: no clock shows it."""
 
 _TIMES = {"start": NO_TIME, "end": NO_TIME}
-_PLACE = {"globalPid": 0, "deviceId": -1, "contextId": -1, "streamId": -1, "correlationId": -1}
+_PLACE = {"globalPid": UNTOLD_PROCESS, "deviceId": UNTOLD_DEVICE, "contextId": -1, "streamId": -1, "correlationId": -1}
 _KERNEL_NAMES = ("demangledName", "shortName", "mangledName")
 _NO_ID = -1
 
@@ -31,17 +33,15 @@ _NO_ID = -1
 def read_kernels(database: Database) -> pd.DataFrame:
     """Return the frame KERNELS."""
     sources = [column for column in _KERNEL_NAMES if database.has_column(KERNEL, column)]
-    wanted = _TIMES | _PLACE | dict.fromkeys(sources[:1], _NO_ID)
-    columns = database.integers(KERNEL, wanted, required=("start", "end"))
-    place = _times_and_place(columns)
-    return KERNELS.frame({**place, "name": _kernel_names(database, columns, sources).categorical()})
+    columns = read_timed(database, KERNEL, _PLACE | dict.fromkeys(sources[:1], _NO_ID))
+    return KERNELS.frame({**_place(columns), "name": _kernel_names(database, columns, sources).categorical()})
 
 
 def read_copies(database: Database) -> pd.DataFrame:
     """Return the frame COPIES."""
     ends = dict.fromkeys(("copyKind", "bytes", "srcDeviceId", "dstDeviceId", "srcKind", "dstKind"), -1)
-    memcpy = database.integers(MEMCPY, _TIMES | _PLACE | ends, required=("start", "end"))
-    memset = database.integers(MEMSET, _TIMES | _PLACE | {"bytes": -1, "memKind": -1}, required=("start", "end"))
+    memcpy = read_timed(database, MEMCPY, _PLACE | ends)
+    memset = read_timed(database, MEMSET, _PLACE | {"bytes": -1, "memKind": -1})
     unknown = np.full(len(memset["start"]), -1)
     memset |= {
         "copyKind": np.full(len(unknown), MEMSET_KIND),
@@ -53,7 +53,7 @@ def read_copies(database: Database) -> pd.DataFrame:
     both = {column: np.concatenate([memcpy[column], memset[column]]) for column in memcpy}
     return COPIES.frame(
         {
-            **_times_and_place(both),
+            **_place(both),
             "kind": both["copyKind"],
             "bytes": both["bytes"],
             "source_device": both["srcDeviceId"],
@@ -66,19 +66,17 @@ def read_copies(database: Database) -> pd.DataFrame:
 
 def read_graphs(database: Database) -> pd.DataFrame:
     """Return the frame GRAPHS."""
-    columns = database.integers(GRAPH_TRACE, _TIMES | _PLACE | {"graphId": -1}, required=("start", "end"))
-    return GRAPHS.frame({**_times_and_place(columns), "graph": columns["graphId"]})
+    columns = read_timed(database, GRAPH_TRACE, _PLACE | {"graphId": -1})
+    return GRAPHS.frame({**_place(columns), "graph": columns["graphId"]})
 
 
 def read_calls(database: Database) -> pd.DataFrame:
     """Return the frame CALLS."""
-    wanted = _TIMES | {"globalTid": 0, "correlationId": -1, "nameId": _NO_ID}
-    columns = database.integers(RUNTIME, wanted, required=("start", "end"))
-    start, end = usable_times(columns)
+    columns = read_timed(database, RUNTIME, {"globalTid": 0, "correlationId": -1, "nameId": _NO_ID})
     return CALLS.frame(
         {
-            "start": start,
-            "end": end,
+            "start": columns["start"],
+            "end": columns["end"],
             "thread": columns["globalTid"],
             "correlation": columns["correlationId"],
             "name": database.names(columns.pop("nameId")).categorical(),
@@ -86,21 +84,22 @@ def read_calls(database: Database) -> pd.DataFrame:
     )
 
 
-def usable_times(columns: Mapping[str, Integers]) -> tuple[Integers, Integers]:
-    """Return start and end, both 0 where one is NULL: such a row is unusable, as 0/0 is."""
+def read_timed(database: Database, table: str, others: Mapping[str, int]) -> dict[str, Integers]:
+    """Return start, end and other columns; both times are 0 where one is NULL: such a row is unusable, as 0/0 is."""
+    columns = database.integers(table, {**_TIMES, **others}, required=tuple(_TIMES))
     start, end = columns["start"], columns["end"]
     unusable = (start == NO_TIME) | (end == NO_TIME)
     start[unusable] = end[unusable] = 0
-    return start, end
+    check_times(start, end, table=table, name=database.name)
+    return columns
 
 
-def _times_and_place(columns: Mapping[str, Integers]) -> dict[str, Integers]:
-    start, end = usable_times(columns)
+def _place(columns: Mapping[str, Integers]) -> dict[str, Integers]:
     process = columns["globalPid"]
     process &= PROCESS_MASK
     return {
-        "start": start,
-        "end": end,
+        "start": columns["start"],
+        "end": columns["end"],
         "process": process,
         "device": columns["deviceId"],
         "context": columns["contextId"],

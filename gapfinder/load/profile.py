@@ -27,6 +27,7 @@ class Profile:
         has_nvtx: NVTX events were captured (the table exists and is not empty).
         has_calls: CUDA API calls were captured.
         has_os_calls: blocking OS calls were captured.
+        has_kernel_names: some kernel's name was captured, or there is no kernel; where not, all are compute.
         read_calls: reads the CUDA API calls (frame CALLS); they are as many as the kernels, so only when asked.
         read_os_calls: reads the calls into the operating system (frame OS_CALLS): they can be as many.
         read_overheads: reads what the profiler and the driver took for themselves (frame OVERHEADS).
@@ -49,6 +50,7 @@ class Profile:
     marks: pd.DataFrame
     devices: pd.DataFrame
     read_calls: Callable[[], pd.DataFrame]
+    has_kernel_names: bool = True
     read_os_calls: Callable[[], pd.DataFrame] = OS_CALLS.empty
     read_overheads: Callable[[], pd.DataFrame] = OVERHEADS.empty
     read_payloads: Callable[[], tuple[pd.DataFrame, int]] = lambda: (PAYLOADS.empty(), 0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
 from gapfinder.export import export_report
-from gapfinder.load.about import About, read_about
+from gapfinder.load.about import read_about
 from gapfinder.load.checks import Content, check_database, file_state, judge_content
 from gapfinder.load.database import Database
-from gapfinder.load.devices import find_lanes, read_devices
+from gapfinder.load.devices import read_devices
 from gapfinder.load.host import read_os_calls, read_overheads
 from gapfinder.load.limits import DEFAULT_LIMITS, Limits
+from gapfinder.load.names import UNNAMED
 from gapfinder.load.nvtx import read_nvtx
 from gapfinder.load.operations import read_calls, read_copies, read_graphs, read_kernels
 from gapfinder.load.payloads import read_payloads
+from gapfinder.load.places import find_places, place
 from gapfinder.load.profile import Profile
 from gapfinder.load.schema import NVTX, OS_CALLS, RUNTIME
 from gapfinder.load.unpack import Unpacked
@@ -80,42 +83,49 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
     export = _Export(path, limits)
     with export.open() as database:
         about = read_about(database)
-        kernels, copies, graphs = read_kernels(database), read_copies(database), read_graphs(database)
-        lanes = find_lanes((kernels, copies, graphs))
-        if len(lanes) > limits.max_lanes:
+        operations, place_notes = place(
+            {"kernels": read_kernels(database), "copies": read_copies(database), "graphs": read_graphs(database)},
+            name=path.name,
+        )
+        places = find_places(operations.values())
+        if len(places) > limits.max_lanes:
             raise InputError(
-                f"{path.name}: has {len(lanes):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
+                f"{path.name}: has {len(places):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
             )
         ranges, marks = read_nvtx(database, capture_end=about.capture_end_ns)
-        has_nvtx, has_calls = database.has_rows(NVTX), database.has_rows(RUNTIME)
-        return Profile(
+        profile = Profile(
             path=path,
             nsys_version=about.nsys_version,
             export_schema_version=about.export_schema_version,
             capture_end_ns=about.capture_end_ns,
             start_utc_ns=about.start_utc_ns,
-            has_nvtx=has_nvtx,
-            has_calls=has_calls,
+            has_nvtx=database.has_rows(NVTX),
+            has_calls=database.has_rows(RUNTIME),
             has_os_calls=database.has_rows(OS_CALLS),
-            kernels=kernels,
-            copies=copies,
-            graphs=graphs,
+            has_kernel_names=operations["kernels"]["name"].cat.categories.tolist() != [UNNAMED],
+            kernels=operations["kernels"],
+            copies=operations["copies"],
+            graphs=operations["graphs"],
             ranges=ranges,
             marks=marks,
-            devices=read_devices(database, lanes),
-            read_calls=export.read_calls if has_calls else CALLS.empty,
+            devices=read_devices(database, places),
+            read_calls=export.read_calls if database.has_rows(RUNTIME) else CALLS.empty,
             read_os_calls=export.read_os_calls,
             read_overheads=export.read_overheads,
             read_payloads=export.read_payloads,
-            notes=tuple(_notes(database, about, has_nvtx=has_nvtx, has_calls=has_calls)),
         )
+        slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
+    told = [about.warnings] if about.warnings else []
+    return replace(profile, notes=(*told, *_missing(profile), *place_notes, *slow))
 
 
-def _notes(database: Database, about: About, *, has_nvtx: bool, has_calls: bool) -> list[str]:
-    notes = [about.warnings] if about.warnings else []
-    if not has_nvtx:
-        notes.append("no NVTX events were captured")
-    if not has_calls:
-        notes.append("no CUDA API calls were captured")
-    notes += [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
-    return notes
+def _missing(profile: Profile) -> list[str]:
+    """Say in sentences what was not captured."""
+    missing = []
+    if not profile.has_nvtx:
+        missing.append("no NVTX events were captured")
+    if not profile.has_calls:
+        missing.append("no CUDA API calls were captured")
+    if not profile.has_kernel_names:
+        missing.append("kernel names were not captured, so communication cannot be told from compute")
+    return missing

@@ -7,6 +7,7 @@ import gzip
 import os
 import shutil
 import tempfile
+import time
 import weakref
 import zlib
 from pathlib import Path
@@ -15,19 +16,24 @@ from typing import TYPE_CHECKING, BinaryIO
 import zstandard
 
 from gapfinder.errors import InputError
-from gapfinder.load.checks import Content
+from gapfinder.load.checks import SQLITE_MAGIC, Content, read_header
 
 if TYPE_CHECKING:
     from gapfinder.load.limits import Limits
 
 _CHUNK = 1 << 22
 
+_Reader = gzip.GzipFile | zstandard.ZstdDecompressionReader
+
 
 class Unpacked:
     """An unpacked export; its folder goes when this object does, at the latest when the interpreter ends."""
 
     def __init__(self, path: Path, *, content: Content, limits: Limits) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="gapfinder-"))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="gapfinder-"))
+        except OSError as error:
+            raise InputError(f"{path.name}: no folder to unpack it in: {error.strerror}; set TMPDIR to one") from error
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.path = folder / path.name
         try:
@@ -42,28 +48,43 @@ def _unpack(source: Path, target: Path, *, content: Content, limits: Limits) -> 
     try:
         with source.open("rb") as packed, target.open("xb") as out:
             declared = _declared_size(packed, content)
+            if declared > limits.max_bytes:
+                raise _too_large(source, limits)
             if declared > shutil.disk_usage(target.parent).free:
                 raise _disk_full(source, target.parent, needed=declared)
-            written = _copy(packed, out, content=content, limit=limits.max_bytes)
+            with _reader(packed, content) as reader:
+                _copy(reader, out, source=source, limits=limits)
     except (gzip.BadGzipFile, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise InputError(f"{source.name}: cannot be unpacked, the file is damaged or cut off ({error})") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise _disk_full(source, target.parent, needed=max(declared, target.stat().st_size)) from error
         raise InputError(f"{source.name}: cannot be unpacked into {target.parent}: {error.strerror}") from error
-    if written > limits.max_bytes:
-        raise InputError(f"{source.name}: unpacks to more than the limit of {limits.max_bytes:,} bytes")
-    if content is Content.ZSTD and written < declared:  # zstandard takes the end of the file for the end of the data
-        raise InputError(f"{source.name}: cannot be unpacked, it ends after {written:,} of {declared:,} bytes")
 
 
-def _copy(packed: BinaryIO, out: BinaryIO, *, content: Content, limit: int) -> int:
-    """Unpack until the end or just past the limit, and return the bytes written."""
-    written = 0
-    with _reader(packed, content) as reader:
-        while written <= limit and (chunk := reader.read(_CHUNK)):
-            written += out.write(chunk)
-    return written
+def _copy(reader: _Reader, out: BinaryIO, *, source: Path, limits: Limits) -> None:
+    """Unpack a database of the size its header tells; of anything else only the start, to be judged by it."""
+    deadline = time.monotonic() + limits.deadline_s
+    chunk = reader.read(_CHUNK)
+    written = out.write(chunk)
+    if not chunk.startswith(SQLITE_MAGIC):
+        return
+    size = read_header(chunk, name=source.name).size
+    if size is None:
+        raise InputError(f"{source.name}: the database in it does not tell its size; unpack it yourself")
+    if size > limits.max_bytes:
+        raise _too_large(source, limits)
+    while chunk:
+        if time.monotonic() > deadline:
+            raise InputError(f"{source.name}: not unpacked within {limits.deadline_s:g} s; unpack it yourself")
+        chunk = reader.read(_CHUNK)
+        written += out.write(chunk)
+        if written > size:
+            raise InputError(f"{source.name}: unpacks to more than the {size:,} bytes that its header tells")
+
+
+def _too_large(source: Path, limits: Limits) -> InputError:
+    return InputError(f"{source.name}: unpacks to more than the limit of {limits.max_bytes:,} bytes")
 
 
 def _disk_full(source: Path, folder: Path, *, needed: int) -> InputError:
@@ -85,7 +106,7 @@ def _declared_size(packed: BinaryIO, content: Content) -> int:
     return max(size, 0)
 
 
-def _reader(packed: BinaryIO, content: Content) -> gzip.GzipFile | zstandard.ZstdDecompressionReader:
+def _reader(packed: BinaryIO, content: Content) -> _Reader:
     if content is Content.GZIP:
         return gzip.GzipFile(fileobj=packed)
     return zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)

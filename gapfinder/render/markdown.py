@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gapfinder.errors import visible
 from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.finding_words import findings_to_know, lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.table import Kind
 from gapfinder.render.verdict import notes, verdict
-from gapfinder.render.words import ELLIPSIS, short_name, source_words, visible
+from gapfinder.render.words import ELLIPSIS, short_name, source_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

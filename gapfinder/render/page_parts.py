@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from gapfinder.errors import visible
 from gapfinder.render.table import Kind
-from gapfinder.render.words import short_name, unbroken, visible
+from gapfinder.render.words import short_name, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

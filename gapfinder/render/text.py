@@ -7,6 +7,7 @@ import textwrap
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from gapfinder.errors import visible
 from gapfinder.explanations import Severity
 from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.finding_words import findings_to_act_on, findings_to_know, lost_words
@@ -14,7 +15,7 @@ from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.table import Kind
 from gapfinder.render.verdict import notes, verdict
-from gapfinder.render.words import ELLIPSIS, NO_BREAK, short_name, source_words, unbroken, visible
+from gapfinder.render.words import ELLIPSIS, NO_BREAK, short_name, source_words, unbroken
 from gapfinder.units import format_count, format_share
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Line = tuple[str, str]
 def render_text(analysis: Analysis, *, width: int = 100, color: bool = False) -> str:
     """Return the report as text; with `color`, the same text with terminal colours."""
     lines = list(_lines(analysis, width))
-    return _coloured(lines) if color else "".join(f"{line}\n" for line, _ in lines)
+    return _coloured(lines, width) if color else "".join(f"{line}\n" for line, _ in lines)
 
 
 def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
@@ -147,14 +148,34 @@ def _header_lines(columns: list[Column]) -> list[list[str]]:
 
 
 def _align(columns: list[Column], grid: list[list[str]], width: int) -> list[str]:
-    """Return rows of cells as lines; what is too wide first loses space between columns, then free text."""
-    widths = [max(len(row[index]) for row in grid) for index in range(len(columns))]
-    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
+    """Return rows of cells as lines.
+
+    What is too wide loses space between columns, then free text, and at last the space before units.
+    """
+    gap, widths = _fit(columns, grid, width)
+    if _total(widths, gap) > width:
+        grid = [[_squeezed(*item) for item in zip(row, columns, strict=True)] for row in grid]
+        gap, widths = _fit(columns, grid, width)
+    return [(" " * gap).join(_pad(*item) for item in zip(row, columns, widths, strict=True)).rstrip() for row in grid]
+
+
+def _fit(columns: list[Column], grid: list[list[str]], width: int) -> tuple[int, list[int]]:
+    """Return the space between columns and each column's width."""
+    widths = [max(map(len, cells)) for cells in zip(*grid, strict=True)]
+    gap = 2 if _total(widths, 2) <= width else 1
     for index, column in enumerate(columns):
-        excess = sum(widths) + gap * (len(widths) - 1) - width
+        excess = _total(widths, gap) - width
         if column.kind in (Kind.LABEL, Kind.NAME) and excess > 0:
             widths[index] = max(widths[index] - excess, _NARROWEST_LABEL)
-    return [(" " * gap).join(_pad(*item) for item in zip(row, columns, widths, strict=True)).rstrip() for row in grid]
+    return gap, widths
+
+
+def _total(widths: list[int], gap: int) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
+
+
+def _squeezed(text: str, column: Column) -> str:
+    return text.replace(" ", "") if column.kind is Kind.NUMBER else text
 
 
 def _pad(text: str, column: Column, width: int) -> str:
@@ -165,12 +186,18 @@ def _shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + ELLIPSIS
 
 
-def _coloured(lines: Iterable[Line]) -> str:
+def _coloured(lines: Iterable[Line], width: int) -> str:
     from rich.console import Console
     from rich.text import Text
 
+    # Told no width, rich asks the terminal, which may say 0, and then prints nothing.
     console = Console(
-        file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False, legacy_windows=False
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="standard",
+        no_color=False,
+        legacy_windows=False,
+        width=width,
     )
     with console.capture() as capture:
         for line, style in lines:

@@ -19,13 +19,6 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 _TIGHT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))|(?<=\brank) (?=\d)|(?<=\blane) (?=\d)")
 
 
-def visible(text: str) -> str:
-    """Return `text` with every control, direction and unpaired surrogate character spelled out as Python's escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def unbroken(text: str) -> str:
     """Return a paragraph in which no line can break between a number and its unit or its lane."""
     return _TIGHT.sub(NO_BREAK, text)

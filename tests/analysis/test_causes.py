@@ -146,7 +146,7 @@ def test_a_long_first_launch_of_a_kernel_loads_its_code(name: str, length: int, 
     assert lane.causes == shares
 
 
-def test_profiler_overhead_is_no_longer_than_the_hole() -> None:
+def test_p83_profiler_overhead_is_no_longer_than_the_hole() -> None:
     assert hole(V(0, 900 * MS)).evidence.shares == {Cause.PROFILER_OVERHEAD: 8_995 * US, Cause.LAUNCH_BOUND: 5 * US}
 
 
@@ -403,3 +403,8 @@ def test_causes_add_up_to_the_holes_whatever_the_rows_and_their_order(
         assert summed == lane.causes
     shuffle.shuffle(made)
     assert lanes(*made, K(0, 1), min_gap_ns=min_gap) == found
+
+
+def test_a_copy_without_length_has_no_bandwidth() -> None:
+    (lane,) = analyze([profile(K(0, 1), M(2, 2))], settings=Settings(min_gap_ns=1, window=(0, 3))).lanes
+    assert [hole.evidence.copy_bandwidth for hole in lane.holes.top] == [None]

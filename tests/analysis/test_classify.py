@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gapfinder.analysis.classify import Classifier, function_name
+from gapfinder.analysis.hints import operation_hint
 from gapfinder.errors import InputError
 
 
@@ -65,7 +66,7 @@ COMPUTE = [
 
 
 @pytest.mark.parametrize("name", COMMUNICATION)
-def test_communication(name: str) -> None:
+def test_p32_p38_p41_communication(name: str) -> None:
     assert Classifier().decide(name).is_communication
 
 
@@ -93,3 +94,15 @@ def test_a_long_name_is_decided_in_linear_time(part: str) -> None:
         Classifier().decide("void k<" + part * count)
         seconds[count] = time.process_time() - started
     assert seconds[20_000] < 40 * max(seconds[2_000], 0.002)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce"),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "SendRecv"),
+        ("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", "unknown"),
+    ],
+)
+def test_p34_p35_the_operation_in_a_name_is_a_hint_and_generic_says_none(name: str, hint: str) -> None:
+    assert operation_hint(name) == hint

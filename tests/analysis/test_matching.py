@@ -41,7 +41,7 @@ def pairs(*rows: tuple[int, int]) -> set[frozenset[tuple[int, int]]]:
     return {frozenset({(0, one), (1, other)}) for one, other in rows}
 
 
-def test_the_shortest_is_the_transfer_and_came_last():
+def test_p44_the_shortest_is_the_transfer_and_came_last():
     first, second = match_lanes([lane((0, 50)), lane((40, 50))])
     assert first.transfer_starts.tolist() == [40 * US]
     assert second.transfer_starts.tolist() == [40 * US]
@@ -58,7 +58,7 @@ def test_two_that_came_last_together_are_not_told_apart():
     assert {t.late_lanes[0] for t in match_lanes([lane((0, 50)), lane((40, 50)), lane((40, 50))])} == {NOT_KNOWN}
 
 
-def test_one_lane_has_nothing_to_compare():
+def test_p44_one_lane_has_nothing_to_compare():
     (times,) = match_lanes([lane((0, 50), (60, 70))])
     assert times.instances.tolist() == times.transfer_starts.tolist() == times.late_lanes.tolist() == [NOT_KNOWN] * 2
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.analysis.lane import GRAPHS_HIDE_IDLE, GRAPHS_HIDE_OVERLAP, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
+from gapfinder.explanations import Cause
 from gapfinder.model import Analysis, Lane
 from gapfinder.settings import CountCopies, Settings
 
@@ -179,7 +182,7 @@ def test_p43_peer_copies_are_told_apart_and_count_when_asked() -> None:
     assert (asked.peer_copy_ns, asked.budget.copy_only_ns, asked.budget.communication_ns) == (0, 1, 21)
 
 
-def test_p45_communication_is_a_union_not_a_sum() -> None:
+def test_p45_p88_communication_is_a_union_and_never_counted_twice() -> None:
     lane = only_lane(K(10, 110, NCCL, stream=1), K(10, 110, NCCL, stream=2), K(10, 70))
     budget = lane.budget
     assert (budget.communication_ns, lane.overlap_ratio, budget.exposed_ns) == (100, 0.6, 40)
@@ -188,6 +191,11 @@ def test_p45_communication_is_a_union_not_a_sum() -> None:
 def test_p46_without_communication_the_ratio_is_null_with_a_reason() -> None:
     lane = only_lane(K(10, 70))
     assert (lane.overlap_ratio, lane.overlap_reason) == (None, NO_COMMUNICATION)
+
+
+def test_p46_without_kernel_names_nothing_is_known_of_communication() -> None:
+    (lane,) = analyze([replace(profile(K(10, 70, "<unnamed>")), has_kernel_names=False)]).lanes
+    assert (lane.overlap_ratio, lane.overlap_reason) == (None, NAMES_NOT_CAPTURED)
 
 
 def test_p49_one_stream_is_a_structural_zero() -> None:
@@ -216,8 +224,26 @@ def test_p62_p63_a_whole_graph_is_busy_and_hides_overlap() -> None:
 def test_p62_graph_launches_without_rows_make_idle_unmeasurable() -> None:
     launch = R(0, 1, 9, name="cudaGraphLaunch_v10000")
     lane = only_lane(K(0, 10), K(90, 100), launch)
-    assert (lane.idle_reason, lane.overlap_ratio, lane.overlap_reason) == (GRAPHS_HIDE_IDLE, None, GRAPHS_HIDE_IDLE)
-    assert analyze([profile(K(0, 10), launch)]).total.idle_reason == GRAPHS_HIDE_IDLE
+    assert (lane.idle_reason, lane.overlap_ratio, lane.overlap_reason) == (
+        GRAPHS_NOT_CAPTURED,
+        None,
+        GRAPHS_NOT_CAPTURED,
+    )
+    assert analyze([profile(K(0, 10), launch)]).total.idle_reason == GRAPHS_NOT_CAPTURED
+
+
+def test_p62_graphs_seen_in_part_make_idle_unmeasurable_unless_it_is_a_few() -> None:
+    def lane(seen: int) -> Lane:
+        launches = [R(i * 10, i * 10 + 1, i, name="cudaGraphLaunch_v10000") for i in range(10)]
+        return only_lane(*launches, *(G(i * 10 + 2, i * 10 + 8, correlation=i) for i in range(seen)))
+
+    assert [lane(seen).idle_reason for seen in (1, 4, 5, 9)] == [GRAPHS_NOT_CAPTURED, GRAPHS_NOT_CAPTURED, None, None]
+
+
+def test_p86_copies_of_a_process_whose_kernels_were_not_captured_are_not_its_only_work() -> None:
+    rows = (M(0, 10, correlation=1), M(90, 100, correlation=2), R(0, 1, 1, "cudaMemcpyAsync_v3020"))
+    assert only_lane(*rows).idle_reason is None
+    assert only_lane(*rows, R(5, 6, 3, "cudaLaunchKernel_v7000")).idle_reason == KERNELS_NOT_CAPTURED
 
 
 def test_p62_graph_launches_of_another_process_do_not_matter() -> None:
@@ -234,6 +260,15 @@ def test_p64_all_kernels_of_a_graph_share_one_launch() -> None:
 
 def test_p65_graph_and_node_rows_are_a_union() -> None:
     assert only_lane(G(0, 90), K(10, 20), K(95, 100)).budget.busy_ns == 95
+
+
+def test_p66_a_range_around_graph_capture_has_no_gpu_work_of_its_own() -> None:
+    """The kernels belong to the step in which the graph is launched, not to the one in which it was captured."""
+    lane = only_lane(
+        N(0, 10, "step 0"), R(1, 2, 1, "cudaStreamBeginCapture_v10000"), R(3, 4, 2),
+        N(10, 20, "step 1"), R(11, 12, 9, "cudaGraphLaunch_v10000"), K(13, 18, correlation=9),
+    )  # fmt: skip
+    assert [(step.number, step.budget.busy_ns) for step in lane.steps.items] == [(1, 5)]
 
 
 def test_p67_p68_idle_is_the_complement_of_the_union_over_streams() -> None:
@@ -305,6 +340,15 @@ def test_p77_a_library_domain_has_no_steps() -> None:
     assert only_lane(K(3, 9, correlation=1), R(1, 2, 1), N(0, 10, "step", domain="NCCL")).steps is None
 
 
+def test_p20_two_marks_or_calls_at_one_instant_do_not_depend_on_row_order() -> None:
+    rows = [
+        K(5, 9, correlation=10**15), R(1, 2, 10**15, tid=7), R(1, 2, 10**15, tid=3), R(1, 2, 5, tid=3),
+        M(20, 30, kind=DEVICE_TO_DEVICE, correlation=10**15), N(0, 3, "ncclAllGather", domain="NCCL", tid=3),
+        Mark(0, "rank=1 local_rank=1 world_size=2 host=a"), Mark(0, "rank=0 local_rank=0 world_size=2 host=a"),
+    ]  # fmt: skip
+    assert analyze([profile(*rows)]) == analyze([profile(*reversed(rows))])
+
+
 def test_p79_one_label_in_eight_processes_is_one_step_on_each() -> None:
     rows = [
         row for p in range(1, 9) for row in (K(3, 9, pid=p, correlation=1), R(1, 2, 1, pid=p), N(0, 10, "step", pid=p))
@@ -320,7 +364,7 @@ def test_p80_two_files_stay_on_their_own_clocks() -> None:
     ]  # fmt: skip
 
 
-def test_p82_the_first_step_warms_up_and_n_is_told() -> None:
+def test_p73_p82_the_first_step_warms_up_and_n_is_told() -> None:
     starts = [0, 40, 50, 60, 70, 80]
     rows = [row for i in range(5) for row in (
         K(starts[i], starts[i + 1], correlation=i), R(starts[i], starts[i] + 1, i), N(starts[i], starts[i] + 5, f"step {i}"),
@@ -328,6 +372,19 @@ def test_p82_the_first_step_warms_up_and_n_is_told() -> None:
     steps = only_lane(*rows).steps
     assert (steps.count, steps.dropped, steps.mean_ns, steps.p50_ns, steps.p99_ns) == (4, 1, 10, 10, 10)
     assert [step.number for step in only_lane(*rows, settings=Settings(step_range=(0, 2))).steps.items] == [0, 1]
+
+
+def test_p84_synchronisation_is_charged_inside_holes_only() -> None:
+    """The host waits 95 ns, the device is idle for 10 of them."""
+    rows = (
+        K(0, 80, correlation=1),
+        K(90, 100, correlation=2),
+        R(88, 89, 2),
+        R(1, 88, 3, "cudaStreamSynchronize_v3020"),
+    )
+    lane = only_lane(*rows)
+    assert lane.causes.get(Cause.SYNCHRONISATION, 0) <= lane.holes.total_ns == 10
+    assert sum(lane.causes.values()) == 10
 
 
 def test_p85_an_unknown_gpu_is_an_error_that_lists_those_there() -> None:

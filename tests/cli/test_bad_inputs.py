@@ -145,9 +145,11 @@ def test_no_gpu_work_is_null_and_not_idle(tmp_path):
         (["--window", "2s:1s"], "window: empty window"),
         (["--window", "5s:6s"], "no GPU work between 5.000000 s and 6.000000 s"),
         (["--steps", "8:3"], "steps: not a range of steps"),
-        (["--step-pattern", "("], "step-pattern: not a regular expression"),
-        (["--communication-pattern", "a", "--communication-pattern", "["], "communication-patterns: not a regular"),
-        (["--compute-pattern", "*"], "compute-patterns: not a regular"),
+        (["--step-pattern", "("], "step-pattern: bad regular expression"),
+        (["--communication-pattern", "a", "--communication-pattern", "["], "communication-patterns: bad regular"),
+        (["--compute-pattern", "*"], "compute-patterns: bad regular"),
+        (["--compute-pattern", ""], "compute-patterns: bad regular expression: it is empty"),
+        (["--steps", "0:" + "9" * 5_000], "steps: not a range of steps"),
         (["--ranks", "0,x"], "not a list of numbers: '0,x'"),
         (["--ranks", "0,1"], "--ranks names 2 ranks"),
         (["--gpu", "5"], "no GPU 5 in the report; it has GPU 0"),
@@ -162,17 +164,38 @@ def test_an_option_that_cannot_be_used_names_itself(options, words, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "command"),
     [
-        ["analyse"],
-        ["analyze", "--format", "pdf", "x.sqlite"],
-        ["analyze", "--count-copies", "all", "x.sqlite"],
-        ["analyze", "--top", "-1", "x.sqlite"],
-        ["analyze", "--gpu", "one", "x.sqlite"],
-        ["analyze", "--nonsense"],
+        (["analyse"], "gapfinder"),
+        (["--nonsense"], "gapfinder"),
+        (["analyze", "--format", "pdf", "x.sqlite"], "gapfinder analyze"),
+        (["analyze", "--format"], "gapfinder analyze"),
+        (["analyze", "--count-copies", "all", "x.sqlite"], "gapfinder analyze"),
+        (["analyze", "--top", "-1", "x.sqlite"], "gapfinder analyze"),
+        (["analyze", "--gpu", "one", "x.sqlite"], "gapfinder analyze"),
+        (["analyze", "--nonsense"], "gapfinder analyze"),
+        (["export", "--force"], "gapfinder export"),
     ],
 )
-def test_wrong_usage_is_exit_code_2(arguments):
+def test_wrong_usage_is_one_line_that_names_the_help(arguments, command):
     result = run(*arguments)
-    assert result.exit_code == 2
-    assert "Usage: " in result.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("gapfinder: error: ")
+    assert result.stderr.endswith(f"; see {command} --help\n")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["analyze"], ["export"]])
+def test_without_arguments_the_help_is_printed(arguments):
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr.startswith("Usage: gapfinder")) == (2, True)
+
+
+def test_a_name_cannot_drive_the_terminal(tmp_path):
+    path = written(tmp_path, b"text", name="\x1b]0;owned\x07.sqlite")
+    result = run("analyze", path)
+    assert (result.exit_code, result.stderr.count("\n"), result.stderr.strip().isprintable()) == (2, 1, True)
+    assert r"\x1b]0;owned\x07.sqlite" in result.stderr
+    report = tmp_path / "\x1b[31mred"
+    done = run("analyze", profile(tmp_path, *WHOLE), "--output", report)
+    assert (done.exit_code, done.stderr) == (0, f"Wrote {tmp_path}/\\x1b[31mred\n")

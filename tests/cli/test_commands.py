@@ -21,7 +21,7 @@ from gapfinder import __version__
 from gapfinder.cli.app import commands
 
 ROOT = Path(__file__).parents[2]
-MAIN = [sys.executable, "-c", "from gapfinder.cli.app import main; main()"]
+MAIN = [sys.executable, "-m", "gapfinder"]
 
 
 def run(*arguments: object) -> Result:
@@ -67,12 +67,14 @@ def test_the_input_is_not_an_output(profile):
     before = profile.read_bytes()
     result = run("analyze", profile, "--output", profile, "--force")
     assert (result.exit_code, profile.read_bytes()) == (2, before)
-    assert "is the input" in result.stderr
+    assert "is an input" in result.stderr
 
 
 @pytest.mark.parametrize(("output", "words"), [(".", "is a folder"), ("none/report", "no such folder")])
 def test_an_output_that_cannot_be_is_refused_before_the_work(output, words, tmp_path):
-    result = run("analyze", tmp_path / "none.sqlite", "--output", tmp_path / output)
+    unreadable = tmp_path / "text.sqlite"
+    unreadable.write_text("no profile")
+    result = run("analyze", unreadable, "--output", tmp_path / output)
     assert (result.exit_code, words in result.stderr) == (2, True)
 
 
@@ -147,6 +149,59 @@ def test_a_terminal_gets_colour_and_its_width_unless_it_says_no(profile):
     assert "\x1b" not in in_terminal(profile, TERM="dumb")
 
 
+@pytest.mark.parametrize("columns", ["0", "1", "-3", "60"])
+def test_a_terminal_of_no_use_still_gets_the_whole_report(columns, profile):
+    coloured = in_terminal(profile, COLUMNS=columns)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == in_terminal(profile, COLUMNS=columns, NO_COLOR="1")
+    assert "Not measured, and worth knowing" in coloured
+
+
+def test_tables_fit_80_columns(profile):
+    sample = ROOT / "sample_profiles" / "healthy.sqlite"
+    assert max(map(len, in_terminal(sample, COLUMNS="80", NO_COLOR="1").splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("closing", "words"), [(">&-", "standard output is closed"), (">/dev/full", "No space left on device")]
+)
+@pytest.mark.parametrize("arguments", [["analyze"], ["--help"], ["analyze", "--help"], ["--version"]])
+def test_standard_output_that_takes_nothing_is_one_line(closing, words, arguments, profile):
+    command = [*MAIN, *arguments, *([profile] if arguments == ["analyze"] else [])]
+    process = subprocess.run(
+        ["sh", "-c", f'"$@" {closing}', "sh", *command], stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False
+    )
+    assert (process.returncode, process.stderr.count("\n")) == (2, 1)
+    assert process.stderr.startswith("gapfinder: error: ")
+    assert words in process.stderr
+
+
+@pytest.mark.parametrize("closing", ["2>&-", "2>/dev/full"])
+def test_without_standard_error_the_work_is_done_all_the_same(closing, profile, tmp_path):
+    command = [*MAIN, "analyze", profile, "--output", tmp_path / "report"]
+    process = subprocess.run(["sh", "-c", f'"$@" {closing}', "sh", *command], cwd=ROOT, check=False)
+    assert (process.returncode, (tmp_path / "report").exists()) == (0, True)
+    missing = subprocess.run(
+        ["sh", "-c", f'"$@" {closing}', "sh", *MAIN, "analyze", tmp_path / "none"], cwd=ROOT, check=False
+    )
+    assert missing.returncode == 2
+
+
+def test_a_current_folder_that_is_gone_is_one_line(profile, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        ["sh", "-c", script, "sh", gone, *MAIN, "analyze", profile],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+    )
+    assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)
+    assert "cannot look for gapfinder.toml" in process.stderr
+
+
 def test_a_reader_who_stops_early_gets_no_traceback(profile):
     reading, writing = os.pipe()
     os.close(reading)
@@ -162,6 +217,21 @@ def test_an_interrupt_is_one_line(profile, monkeypatch):
     monkeypatch.setattr("gapfinder.analysis.analyze", interrupted)
     result = run("analyze", profile)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "gapfinder: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["click", "pandas"])
+def test_an_interrupt_of_an_import_is_one_line(module, profile):
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from gapfinder.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "analyze", profile]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "", "gapfinder: interrupted\n")
 
 
 def test_a_bug_keeps_its_traceback(profile, monkeypatch):

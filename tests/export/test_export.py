@@ -282,7 +282,7 @@ def test_the_newest_nsys_on_path_wins_and_a_broken_one_is_passed_over(tmp_path, 
 
 
 def test_a_missing_nsys_tells_where_it_was_looked_for(tmp_path, monkeypatch, no_usual_places):
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), "a name too long to be looked at" * 200]))
     monkeypatch.delenv("GAPFINDER_NSYS", raising=False)
     with pytest.raises(NsysError, match=r"nsys not found on PATH .*install NVIDIA Nsight Systems"):
         find_nsys()

@@ -61,3 +61,18 @@ def test_too_many_lanes_are_refused(path: Path) -> None:
     assert len(load_profile(path, limits=Limits(max_lanes=12)).kernels) == 24
     with pytest.raises(InputError, match=r"rank3.sqlite: has 12 \(process, device\) pairs"):
         load_profile(path, limits=Limits(max_lanes=11))
+
+
+def test_p29_slices_of_one_gpu_are_not_taken_for_one_gpu(path: Path) -> None:
+    """Two MIG slices share the parent's number, but not their uuid."""
+    nsys_database(
+        path,
+        kernels=[Kernel(start=1, end=2, pid=100), Kernel(start=1, end=2, pid=101)],
+        tables={
+            "TARGET_INFO_GPU": (("id", "name TEXT"), [(0, "NVIDIA H100")]),
+            "TARGET_INFO_CUDA_DEVICE": (
+                ("gpuId", "cudaId", "pid", "uuid TEXT"), [(0, 0, 100, "MIG-a"), (0, 0, 101, "MIG-b")],
+            ),
+        },
+    )  # fmt: skip
+    assert load_profile(path).devices["gpu"].tolist() in ([], [-1, -1])

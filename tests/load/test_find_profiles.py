@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import pytest
 
 from gapfinder.errors import InputError
 from gapfinder.load import find_profiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def touch(folder: Path, *names: str) -> list[Path]:
@@ -52,3 +50,21 @@ def test_a_folder_without_profiles_is_an_error_that_names_what_was_looked_for(tm
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no such file or folder: .*gone.sqlite"):
         find_profiles([tmp_path / "gone.sqlite"])
+
+
+def test_paths_that_the_system_refuses_are_errors_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="cannot be read: File name too long"):
+        find_profiles([tmp_path / ("x" * 5_000)])
+    (tmp_path / "loop.sqlite").symlink_to("loop.sqlite")
+    with pytest.raises(InputError, match=r"loop.sqlite: cannot be read: Too many levels of symbolic links"):
+        find_profiles([tmp_path / "loop.sqlite"])
+    (file,) = touch(tmp_path, "a.sqlite")
+    with pytest.raises(InputError, match="no such file or folder"):
+        find_profiles([file / "b.sqlite"])
+
+    def closed(path: Path, **_: object) -> os.stat_result:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", closed)
+    with pytest.raises(InputError, match=r"a.sqlite: cannot be read: Permission denied"):
+        find_profiles([file])

@@ -52,7 +52,7 @@ def row(start: int, **told: int) -> dict[str, int]:
     return {"start": start, "end": start + 5, "thread": global_tid(100), **unknown, **told}
 
 
-def test_fields_are_found_by_name_and_offset(tmp_path):
+def test_p24_fields_are_found_by_name_and_offset(tmp_path):
     rows, undecoded = load(
         tmp_path,
         blob(REDUCE, struct.pack("<QQ", 0xABC, 4096)),
@@ -67,13 +67,13 @@ def test_fields_are_found_by_name_and_offset(tmp_path):
     assert undecoded == 0
 
 
-def test_another_layout_under_another_number_reads_the_same(tmp_path):
+def test_p24_another_layout_under_another_number_reads_the_same(tmp_path):
     entries = schema(77, ("Reduction operation", 900, 0), ("Message size [bytes]", SIZE, 8), ("Peer rank", INT32, 4))
     rows, _ = load(tmp_path, blob(77, struct.pack("<iiQ", 0, 6, 1 << 40)), entries=entries)
     assert rows == [row(10, bytes=1 << 40, peer=6)]
 
 
-def test_rows_repeated_by_a_second_process_change_nothing(tmp_path):
+def test_p23_rows_repeated_by_a_second_process_change_nothing(tmp_path):
     rows, undecoded = load(tmp_path, blob(REDUCE, struct.pack("<QQ", 1, 2)), entries=ALL + ALL)
     assert rows == [row(10, communicator=1, bytes=2)]
     assert undecoded == 0

@@ -26,6 +26,7 @@ from databases import (
 )
 from pandas.testing import assert_frame_equal
 
+from gapfinder.errors import InputError
 from gapfinder.load import load_profile
 from gapfinder.tables import KERNELS, MEMSET
 
@@ -137,10 +138,10 @@ def test_p08_start_end_ranges_belong_to_the_process(path: Path) -> None:
 
 def test_p10_processes_of_two_machines_with_one_pid_stay_apart(path: Path) -> None:
     far, near = (vm << 48 | 9 << 24 for vm in (2, 1))
-    rows = [(1, 2, 0, 1, 7, 3, far + 5, 1), (1, 2, 0, 1, 7, 3, near, 1), (1, 2, 0, 1, 7, 3, None, 1)]
+    rows = [(1, 2, 0, 1, 7, 3, far + 5, 1), (1, 2, 0, 1, 7, 3, near, 1)]
     tables = {"CUPTI_ACTIVITY_KIND_KERNEL": (KERNEL_COLUMNS, rows), "StringIds": STRINGS}
     profile = load_profile(nsys_database(path, gpus=[Gpu(pid=9, device=0, gpu=0, name="A")], tables=tables))
-    assert profile.kernels["process"].tolist() == [far, near, 0]
+    assert profile.kernels["process"].tolist() == [far, near]
     assert set(profile.devices["gpu"]) == {-1}, "one GPU number of two machines is not one GPU"
 
 
@@ -183,6 +184,32 @@ def test_p18_only_the_exact_table_counts(path: Path) -> None:
         "cupti_activity_kind_kernel": (KERNEL_COLUMNS, rows),
     }
     assert len(load_profile(nsys_database(path, tables=others)).kernels) == 0
+
+
+def test_p17_p89_schema_and_product_version_are_two_things(path: Path) -> None:
+    nsys_database(path, kernels=[Kernel(start=1, end=2)], schema_version="3.25.0")
+    profile = load_profile(path)
+    assert profile.export_schema_version == "3.25.0"
+    assert profile.nsys_version != profile.export_schema_version
+
+
+def test_p19_a_table_with_a_suffix_is_not_taken_for_the_one_without(path: Path) -> None:
+    nsys_database(path, kernels=[Kernel(start=1, end=2)])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL_V2 AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL")
+        connection.commit()
+    assert len(load_profile(path).kernels) == 1
+
+
+def test_p25_graphs_come_from_their_own_table_or_are_not_there(path: Path) -> None:
+    nsys_database(path, kernels=[Kernel(start=1, end=2)])
+    assert load_profile(path).graphs.empty
+
+
+def test_p28_a_parquet_export_is_refused_by_name(path: Path) -> None:
+    path.write_bytes(b"PAR1" + bytes(200))
+    with pytest.raises(InputError, match="neither a SQLite database nor an nsys report"):
+        load_profile(path)
 
 
 def test_p20_names_do_not_depend_on_the_order_of_rows_or_ids(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import zstandard
 from databases import Call, Kernel, nsys_database
 
 from gapfinder.errors import InputError
-from gapfinder.load import load_profile
+from gapfinder.load import Limits, load_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,84 @@ def test_a_disk_that_fills_up_meanwhile(temporary: Path, plain: Path, monkeypatc
     with pytest.raises(InputError, match="no room to unpack it"):
         load_profile(plain)
     assert list(temporary.iterdir()) == []
+
+
+def endless(start: bytes) -> bytes:
+    """Something that unpacks to 256 MiB."""
+    return gzip.compress(start) + b"".join([gzip.compress(bytes(1 << 22))] * 64)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the chunks that are unpacked."""
+    sizes: list[int] = []
+    read = gzip.GzipFile.read
+
+    def counted(file: gzip.GzipFile, size: int | None = -1) -> bytes:
+        chunk = read(file, size)
+        sizes.append(len(chunk))
+        return chunk
+
+    monkeypatch.setattr(gzip.GzipFile, "read", counted)
+    return sizes
+
+
+def test_only_the_start_of_an_archive_that_holds_no_database_is_unpacked(
+    temporary: Path, plain: Path, written: list[int]
+) -> None:
+    plain.write_bytes(endless(b"\0"))
+    with pytest.raises(InputError, match="neither a SQLite database nor an nsys report"):
+        load_profile(plain)
+    assert sum(written) <= 1 << 22
+    assert list(temporary.iterdir()) == []
+
+
+def test_no_more_is_unpacked_than_the_databases_header_tells(temporary: Path, plain: Path, written: list[int]) -> None:
+    content = plain.read_bytes()
+    plain.write_bytes(endless(content))
+    with pytest.raises(InputError, match=f"unpacks to more than the {len(content):,} bytes that its header tells"):
+        load_profile(plain)
+    assert sum(written) <= 2 << 22
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_header_that_tells_too_much_or_nothing_is_refused_before_the_rest_is_unpacked(
+    temporary: Path, plain: Path, written: list[int]
+) -> None:
+    content = plain.read_bytes()
+    for pages, said in (
+        (b"\x7f\0\0\0", "more than the limit of 8,388,608 bytes"),
+        (bytes(4), "does not tell its size"),
+    ):
+        written.clear()
+        plain.write_bytes(endless(content[:28] + pages + content[32:]))
+        with pytest.raises(InputError, match=said):
+            load_profile(plain, limits=Limits(max_bytes=1 << 23))
+        assert sum(written) <= 1 << 22
+    assert list(temporary.iterdir()) == []
+
+
+def test_an_archive_that_says_it_is_too_large_is_not_unpacked_at_all(temporary: Path, plain: Path) -> None:
+    size = plain.stat().st_size
+    plain.write_bytes(zstandard.compress(plain.read_bytes())[:20])
+    with pytest.raises(InputError, match="more than the limit"):
+        load_profile(plain, limits=Limits(max_bytes=size - 1))
+
+
+def test_unpacking_stops_at_the_deadline(temporary: Path, plain: Path) -> None:
+    plain.write_bytes(gzip.compress(plain.read_bytes()))
+    with pytest.raises(InputError, match=r"rank3.sqlite: not unpacked within 0 s"):
+        load_profile(plain, limits=Limits(deadline_s=0))
+    assert list(temporary.iterdir()) == []
+
+
+def test_no_temporary_folder_is_an_error_that_says_what_to_set(
+    plain: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain.write_bytes(gzip.compress(plain.read_bytes()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(InputError, match="set TMPDIR"):
+        load_profile(plain)
 
 
 @pytest.mark.parametrize("name", ["x.nsys-rep", "x.qdrep", "x.qdstrm", "renamed"])
