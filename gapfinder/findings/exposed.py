@@ -16,7 +16,7 @@ from gapfinder.findings.lost import lost_by_lane, lost_to, measured_lanes, short
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gapfinder.explanations import CollectiveSummary
+    from gapfinder.explanations import Buckets, CollectiveSummary
     from gapfinder.model import Analysis, Lane
 
 SLOW_SHARE = 0.5
@@ -29,6 +29,8 @@ _FEWEST_STEPS = 4
 
 GRADIENTS = frozenset({"allreduce", "reducescatter", "reduce"})
 GATHERS = frozenset({"allgather"})
+_GRADIENTS_TOGETHER = "gradients"
+"""No rule's code: what is charged only when the gradients of all operations are summed."""
 
 
 def exposed_bill(analysis: Analysis) -> dict[str, int]:
@@ -45,12 +47,17 @@ def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
     yield "single-stream", alone
     rest = sum(lost.values()) - alone
     weights = [transfer_weight(one) for one in analysis.collectives]
-    left, weight_left = rest, sum(weights)
+    left, weight_left, of_gradients = rest, sum(weights), 0
     for one, weight in zip(analysis.collectives, weights, strict=True):
         part = left * weight // weight_left if weight_left else 0
         left, weight_left = left - part, weight_left - weight
-        yield from _transfer_of(analysis, one, part)
+        for code, ns in _transfer_of(analysis, one, part):
+            if code == _GRADIENTS_TOGETHER:
+                of_gradients += ns
+            else:
+                yield code, ns
     yield "exposed-collective", left
+    yield from _gradients(analysis, of_gradients)
 
 
 def _transfer_of(analysis: Analysis, one: CollectiveSummary, ns: int) -> Iterator[tuple[str, int]]:
@@ -63,17 +70,31 @@ def _transfer_of(analysis: Analysis, one: CollectiveSummary, ns: int) -> Iterato
     elif is_sharding(one, analysis):
         yield "zero-overlap-off", ns
     elif hint(one) in GRADIENTS and analysis.buckets:
-        repeated = round(ns * (1 - 1 / micro_steps(analysis))) if synchronises_every_micro_step(analysis) else 0
-        yield "accumulation-not-skipping-sync", repeated
-        yield _gradient_rule(analysis), ns - repeated
+        yield _GRADIENTS_TOGETHER, ns
     else:
         yield "exposed-collective", ns
 
 
-def _gradient_rule(analysis: Analysis) -> str:
+def _gradients(analysis: Analysis, ns: int) -> Iterator[tuple[str, int]]:
+    """Charge the exposed transfer of all gradients: what is repeated first, then what comes too late."""
+    repeated = round(ns * (1 - 1 / micro_steps(analysis))) if synchronises_every_micro_step(analysis) else 0
+    yield "accumulation-not-skipping-sync", repeated
+    ns -= repeated
     if starts_after_backward(analysis):
-        return "overlap-broken"
-    return "late-buckets" if has_late_buckets(analysis) else "exposed-collective"
+        yield "overlap-broken", ns
+        return
+    late = min(ns, sum(_late_at_most(analysis, one) for one in late_buckets(analysis)))
+    yield "late-buckets", late
+    yield "exposed-collective", ns - late
+
+
+def _late_at_most(analysis: Analysis, one: Buckets) -> int:
+    """Return what a lane's late synchronisation can cost: all if it starts late, else what runs after backward."""
+    lane = analysis.lanes[one.lane]
+    transfer = lane.causes.get(Cause.EXPOSED_TRANSFER, 0) + lane.causes.get(Cause.EXPOSED_COMMUNICATION, 0)
+    if one.start_into_backward > LATE_START:
+        return transfer
+    return min(transfer, one.after_backward_ns * (lane.steps.count if lane.steps else 0))
 
 
 def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
@@ -155,12 +176,15 @@ def starts_after_backward(analysis: Analysis) -> bool:
     return bool(analysis.buckets) and median(one.start_into_backward for one in analysis.buckets) >= 1
 
 
-def has_late_buckets(analysis: Analysis) -> bool:
-    """Say whether synchronisation would fit into backward, but starts in its later half or ends after it."""
+def late_buckets(analysis: Analysis) -> list[Buckets]:
+    """Return where synchronisation would fit into backward, but starts in its later half or ends after it.
+
+    Nowhere, unless it fits on half of the lanes.
+    """
     fits = [one for one in analysis.buckets if one.per_step * one.median_ns < one.backward_ns]
-    if not fits or len(fits) < len(analysis.buckets) / 2:
-        return False
-    return any(one.start_into_backward > LATE_START or one.after_backward_ns for one in fits)
+    if len(fits) < len(analysis.buckets) / 2:
+        return []
+    return [one for one in fits if one.start_into_backward > LATE_START or one.after_backward_ns]
 
 
 def micro_steps(analysis: Analysis) -> int:

@@ -9,7 +9,7 @@ import pytest
 from analysis_values import MS
 from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
 
-from gapfinder.explanations import Cause, Evidence, Finding, HostActivity, Severity
+from gapfinder.explanations import Buckets, Cause, Evidence, Finding, HostActivity, Severity
 from gapfinder.findings import find
 from gapfinder.findings.registry import PAGES
 from gapfinder.model import Analysis
@@ -131,12 +131,39 @@ def test_only_gradients_are_charged_to_broken_overlap():
     }
 
 
-@pytest.mark.parametrize("late", [{"start_into_backward": 0.6}, {"after_backward_ns": 3 * MS}])
-def test_buckets_are_late_where_they_would_fit_into_backward(late):
+def on_both_lanes(**others: object) -> tuple[Buckets, Buckets]:
+    return bucket(**others), bucket(lane=1, **others)
+
+
+def test_buckets_that_start_late_lose_all_their_exposed_transfer():
     operations = (collective(),)
-    assert losses(lost(TRANSFER, collectives=operations, buckets=(bucket(**late),))) == {"late-buckets": 200}
-    too_long = bucket(**late, median_ns=13 * MS)
-    assert losses(lost(TRANSFER, collectives=operations, buckets=(too_long,))) == {"exposed-collective": 200}
+    early = lost(TRANSFER, collectives=operations, buckets=on_both_lanes(start_into_backward=0.5))
+    assert losses(early) == {"exposed-collective": 200}
+    late = found(replace(early, buckets=on_both_lanes(start_into_backward=0.6)))["late-buckets"]
+    assert (late.lost_ns, late.title) == (200 * MS, "Gradient synchronisation starts late in backward")
+    assert late.detail.endswith("4 gradient collectives a step; the first starts when 60.0 % of backward is over.")
+    too_long = on_both_lanes(start_into_backward=0.6, median_ns=13 * MS)
+    assert losses(replace(early, buckets=too_long)) == {"exposed-collective": 200}
+
+
+def test_buckets_that_start_early_lose_no_more_than_runs_after_backward():
+    eight_steps = lost(TRANSFER, collectives=(collective(),), buckets=on_both_lanes(after_backward_ns=3 * MS))
+    assert losses(eight_steps) == {"late-buckets": 2 * 8 * 3, "exposed-collective": 200 - 2 * 8 * 3}
+    late = found(eight_steps)["late-buckets"]
+    assert late.title == "The last gradient bucket is synchronised after backward"
+    assert "20.0 % of backward is over, and 3.000 ms run after its end" in late.detail
+    long_tail = on_both_lanes(after_backward_ns=30 * MS)
+    assert losses(replace(eight_steps, buckets=long_tail)) == {"late-buckets": 200}
+    too_long = on_both_lanes(after_backward_ns=3 * MS, median_ns=13 * MS)
+    assert losses(replace(eight_steps, buckets=too_long)) == {"exposed-collective": 200}
+
+
+def test_late_buckets_of_one_lane_are_told_by_its_own_numbers():
+    buckets = (bucket(), bucket(lane=1, start_into_backward=0.7))
+    analysis = lost(TRANSFER, collectives=(collective(),), buckets=buckets)
+    assert losses(analysis) == {"late-buckets": 100, "exposed-collective": 100}
+    detail = found(analysis)["late-buckets"].detail
+    assert detail.endswith("4 gradient collectives a step on rank 1; the first starts when 70.0 % of backward is over.")
 
 
 def test_one_stream_takes_all_transfer_of_its_lanes_and_no_waiting():
@@ -250,7 +277,7 @@ def test_small_collectives_in_blanks_too_short_for_a_hole_count():
 def test_accumulation_synchronises_in_every_micro_step():
     repeated = bucket(micro_steps=4, per_step=8.0, start_into_backward=0.1, after_backward_ns=MS, backward_ns=200 * MS)
     analysis = lost(TRANSFER, collectives=(collective(),), buckets=(repeated,))
-    assert losses(analysis) == {"accumulation-not-skipping-sync": 150, "late-buckets": 50}
+    assert losses(analysis) == {"accumulation-not-skipping-sync": 150, "late-buckets": 8, "exposed-collective": 42}
     last_only = replace(repeated, start_into_backward=0.8)
     once = replace(repeated, micro_steps=1)
     for buckets in (last_only, once):
