@@ -295,6 +295,26 @@ def test_data_loading_says_where_the_thread_was():
     assert "num_workers" in finding.advice
 
 
+@pytest.mark.parametrize(("in_call", "told"), [(49 * MS, ""), (50 * MS, " (in the longest holes mostly in `poll`)")])
+def test_a_call_is_told_where_it_took_half_of_the_holes(in_call, told):
+    short = one_lane({Cause.OS_CALL: 60 * MS}, evidence=Evidence(call="poll", call_ns=in_call - 10 * MS))
+    other = one_lane({Cause.OS_CALL: 40 * MS}, rank=1, evidence=Evidence(call="poll", call_ns=10 * MS))
+    assert found(job(short, other))["blocking-call"].detail == f"About 5.000 ms of a step of 100.0 ms{told}."
+
+
+def test_a_call_is_told_without_its_version_and_a_longer_one_in_short_parts_is_not():
+    lanes = [
+        one_lane({Cause.LAUNCH_BOUND: 90 * MS}, evidence=Evidence(call="cudaMemcpyAsync_v3020", call_ns=1 * MS)),
+        one_lane(
+            {Cause.LAUNCH_BOUND: 80 * MS}, rank=1, evidence=Evidence(call="cudaLaunchKernel_v7000", call_ns=80 * MS)
+        ),
+        one_lane(
+            {Cause.LAUNCH_BOUND: 10 * MS}, rank=2, evidence=Evidence(call="cudaLaunchKernel_v11060", call_ns=10 * MS)
+        ),
+    ]
+    assert found(job(*lanes))["launch-bound"].detail.endswith("mostly in `cudaLaunchKernel`).")
+
+
 def test_synchronising_calls_are_counted_by_name():
     host = HostActivity(sync_calls={"cudaStreamSynchronize_v3020": (6, 30 * MS), "cudaEventSynchronize_v3020": (9, 0)})
     detail = found(job(one_lane({Cause.SYNCHRONISATION: 30 * MS}, host=host)))["sync-stall"].detail
