@@ -341,6 +341,19 @@ def test_allocations_are_told_even_where_they_leave_no_holes():
     assert "allocator-churn" not in found(job(one_lane(host=replace(churn, allocator_ns=MS // 2))))
 
 
+def test_allocations_without_steps_are_not_said_to_be_in_every_few():
+    churn = HostActivity(allocator_calls=12, allocator_ns=1 * MS)
+    stepped = one_lane(host=churn)
+    known = found(job(stepped, stepped))["allocator-churn"]
+    assert known.title == "GPU memory is allocated and freed in every few steps"
+    assert "24 calls after the first step took 2.000 ms" in known.detail
+    unknown = found(job(stepped, replace(stepped, steps=None)))["allocator-churn"]
+    assert unknown.title == "GPU memory is allocated and freed during the capture"
+    assert unknown.detail.endswith(
+        "24 calls in the whole capture (steps are not known, so loading the model may be among them) took 2.000 ms."
+    )
+
+
 @pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
 def test_short_blanks_between_tiny_kernels_are_launch_bound(kernel_ns, fires):
     host = HostActivity(launches=1_000, launch_ns=4_000_000, kernel_ns=1_000 * kernel_ns)

@@ -40,6 +40,7 @@ PAGE = Page(
     ),
     beware="that calls in the first step matter: those are warm-up and are not counted.",
 )
+_WITHOUT_STEPS = "in the whole capture (steps are not known, so loading the model may be among them)"
 
 
 def rule(analysis: Analysis) -> Finding | None:
@@ -48,12 +49,15 @@ def rule(analysis: Analysis) -> Finding | None:
     calls = sum(lane.host.allocator_calls for lane in analysis.lanes)
     spent = sum(lane.host.allocator_ns for lane in analysis.lanes)
     total = sum(lost.values())
+    has_steps = all(lane.steps for lane in analysis.lanes)
+    when = "after the first step" if has_steps else _WITHOUT_STEPS
     return finding(
         analysis,
         PAGE,
         lost_ns=total,
+        title=None if has_steps else "GPU memory is allocated and freed during the capture",
         detail=(
-            f"{amount(analysis, total)}; {format_count(calls, 'call')} after the first step took "
+            f"{amount(analysis, total)}; {format_count(calls, 'call')} {when} took "
             f"{format_duration(spent)}."
         ),
         lane=mostly_of(lost, lanes=len(analysis.lanes)),
