@@ -218,6 +218,27 @@ def test_a_straggler_takes_the_waiting_that_it_explains():
     assert "straggler" not in found(replace(analysis, stragglers=()))
 
 
+def test_a_straggler_for_which_nobody_waits_is_not_told():
+    waiting = job(one_lane({WAIT: 100 * MS}), one_lane(rank=1), stragglers=(slow(1, lost_ms=70),))
+    assert "straggler" in found(waiting)
+    assert "straggler" not in found(replace(waiting, stragglers=(slow(1, lost_ms=0),)))
+    assert "straggler" not in found(job(one_lane(), one_lane(rank=1), stragglers=(slow(1, lost_ms=70),)))
+
+
+@pytest.mark.parametrize(
+    ("unmatched", "late_share", "told"),
+    [
+        (0, 0.5, "Most exposed: AllReduce 40.00 ms."),
+        (0, 12 / 13, "(rank 1 last in 92.3 %)."),
+        (10, 0.5, "Most exposed: AllReduce 40.00 ms."),
+        (10, 2 / 3, "(rank 1 last in 2 of 3 matched; 10 found no partner)."),
+    ],
+)
+def test_who_was_last_is_told_of_the_collectives_that_matched(unmatched, late_share, told):
+    one = collective(instances=13, unmatched=unmatched, late_lane=1, late_share=late_share)
+    assert found(lost(TRANSFER, collectives=(one,)))["exposed-collective"].detail.endswith(told)
+
+
 UNEVEN = ([120, 100, 100, 120], [100, 120, 100, 100], [100, 100, 120, 100])
 
 

@@ -56,10 +56,7 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         title=None if has_steps else "GPU memory is allocated and freed during the capture",
-        detail=(
-            f"{amount(analysis, total)}; {format_count(calls, 'call')} {when} took "
-            f"{format_duration(spent)}."
-        ),
+        detail=(f"{amount(analysis, total)}; {format_count(calls, 'call')} {when} took {format_duration(spent)}."),
         lane=mostly_of(lost, lanes=len(analysis.lanes)),
         always=share_of(analysis, spent) >= MENTIONED_SHARE,
     )
