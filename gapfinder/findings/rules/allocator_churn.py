@@ -27,7 +27,10 @@ PAGE = Page(
         "0.1 % of the time without leaving holes."
     ),
     change=(
-        ("Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and remove torch.cuda.empty_cache() from the loop."),
+        (
+            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (newer versions call it PYTORCH_ALLOC_CONF), and "
+            "remove torch.cuda.empty_cache() from the loop."
+        ),
         (
             "Keep shapes the same from step to step (pad to a few lengths), and leave some memory free: near the "
             "limit every step frees and allocates."

@@ -30,8 +30,8 @@ PAGE = Page(
             "and copy with non_blocking=True into pinned memory."
         ),
         (
-            "Clip gradients with a norm that stays on the GPU (error_if_nonfinite=False), and let GradScaler skip "
-            "steps by itself."
+            "Clip gradients with a norm that stays on the GPU: leave error_if_nonfinite=False in clip_grad_norm_, and "
+            "let GradScaler skip steps by itself."
         ),
         "Remove torch.cuda.synchronize() and torch.cuda.empty_cache() from the loop.",
     ),

@@ -25,9 +25,9 @@ PAGE = Page(
     measured="Exposed transfer in holes of all-gathers, and of reduce-scatters in a job that gathers.",
     change=(
         (
-            "FSDP: set backward_prefetch=BackwardPrefetch.BACKWARD_PRE and forward_prefetch=True (FSDP2: "
-            "set_modules_to_forward_prefetch, set_modules_to_backward_prefetch), and try limit_all_gathers=False if "
-            "memory allows."
+            "FSDP1: keep backward_prefetch=BackwardPrefetch.BACKWARD_PRE (the default), and set forward_prefetch=True "
+            "where modules always run in the same order; try limit_all_gathers=False if memory allows. FSDP2: "
+            "set_modules_to_forward_prefetch, set_modules_to_backward_prefetch."
         ),
         (
             "DeepSpeed: set overlap_comm, contiguous_gradients and reduce_scatter to true and raise "
