@@ -9,7 +9,7 @@ import pytest
 from analysis_values import MS
 from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
 
-from gapfinder.explanations import Buckets, Cause, Evidence, Finding, HostActivity, Severity
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
 from gapfinder.findings import find
 from gapfinder.findings.registry import PAGES
 from gapfinder.model import Analysis
@@ -452,3 +452,19 @@ def test_a_range_that_pytorch_named_is_told_by_its_operation():
     assert finding.detail.endswith("inside `aten::einsum`).")
     long = found(job(one_lane({Cause.LAUNCH_BOUND: 50 * MS}, evidence=Evidence(nvtx="x" * 500))))["launch-bound"]
     assert f"`{'x' * 59}…`" in long.detail
+
+
+def test_the_bill_of_many_communicators_looks_at_each_once():
+    times = dict.fromkeys(range(400), 0)
+
+    class Counted(tuple[CollectiveSummary, ...]):
+        __slots__ = ()
+
+        def __iter__(self):
+            for place, one in enumerate(super().__iter__()):
+                times[place] += 1
+                yield one
+
+    many = Counted(collective(communicator=str(place), bus_bandwidth=1e9) for place in times)
+    find(lost(TRANSFER, collectives=many))
+    assert max(times.values()) < 100
