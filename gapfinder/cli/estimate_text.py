@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.cost import Operation
 from gapfinder.estimate.collective import Batch
-from gapfinder.units import format_bandwidth, format_bytes, format_duration
+from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def _collective(result: CollectiveEstimate) -> Iterator[str]:
-    cards = f"{result.ranks} ranks" + (f" on {result.nodes} nodes" if result.nodes > 1 else "")
+    cards = format_count(result.ranks, "rank") + (f" on {result.nodes} nodes" if result.nodes > 1 else "")
     yield f"{result.operation} of {format_bytes(result.size_bytes)} over {cards}: {format_duration(result.time_ns)}"
     yield ""
     rows = [
@@ -54,7 +54,7 @@ def _collective(result: CollectiveEstimate) -> Iterator[str]:
         yield ""
         each = format_duration(result.per_micro_step_ns)
         yield f"Once in {result.accumulation} micro-steps: {each} for each of them."
-    if result.scaling:
+    if result.scaling and result.ranks > 1:
         yield ""
         yield from _scaling(result)
 

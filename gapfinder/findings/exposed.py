@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
 from gapfinder.findings.lost import lost_by_lane, lost_to, measured_lanes, short_blanks
+from gapfinder.findings.speeds import Speeds, hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from gapfinder.explanations import CollectiveSummary
+    from gapfinder.explanations import Buckets, CollectiveSummary
     from gapfinder.model import Analysis, Lane
 
-SLOW_SHARE = 0.5
 LATE_START = 0.5
 SMALL_NS = 100_000
 MANY_A_STEP, MANY_AT_ALL = 50, 500
@@ -40,40 +40,56 @@ def exposed_bill(analysis: Analysis) -> dict[str, int]:
 
 
 def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
+    """Charge transfer: of an operation what another link would win first, then what another order would."""
     lost = lost_by_lane(analysis, Cause.EXPOSED_TRANSFER, Cause.EXPOSED_COMMUNICATION)
-    alone = sum(ns for index, ns in lost.items() if is_single_stream(analysis.lanes[index]))
-    yield "single-stream", alone
-    rest = sum(lost.values()) - alone
+    shared = {index: ns for index, ns in lost.items() if is_single_stream(analysis.lanes[index])}
+    yield "single-stream", sum(shared.values())
+    lost = {index: ns for index, ns in lost.items() if index not in shared}
     weights = [transfer_weight(one) for one in analysis.collectives]
-    left, weight_left = rest, sum(weights)
+    left, weight_left, of_gradients = sum(lost.values()), sum(weights), 0
+    speeds, sharding = Speeds(analysis.collectives), sharding_operations(analysis)
     for one, weight in zip(analysis.collectives, weights, strict=True):
         part = left * weight // weight_left if weight_left else 0
         left, weight_left = left - part, weight_left - weight
-        yield from _transfer_of(analysis, one, part)
+        avoidable = round(part * (1 - speeds.share_of_possible(one))) if speeds.is_slow(one) else 0
+        yield "slow-link", avoidable
+        if is_small(one):
+            yield "many-small-collectives", part - avoidable
+        elif hint(one) in sharding:
+            yield "zero-overlap-off", part - avoidable
+        elif hint(one) in GRADIENTS and analysis.buckets:
+            of_gradients += part - avoidable
+        else:
+            yield "exposed-collective", part - avoidable
     yield "exposed-collective", left
+    yield from _gradients(analysis, of_gradients, lost=lost)
 
 
-def _transfer_of(analysis: Analysis, one: CollectiveSummary, ns: int) -> Iterator[tuple[str, int]]:
-    """Charge one operation's exposed transfer: what another link would win first, then what another order would."""
-    avoidable = round(ns * (1 - share_of_possible(one, analysis))) if is_slow(one, analysis) else 0
-    yield "slow-link", avoidable
-    ns -= avoidable
-    if is_small(one):
-        yield "many-small-collectives", ns
-    elif is_sharding(one, analysis):
-        yield "zero-overlap-off", ns
-    elif hint(one) in GRADIENTS and analysis.buckets:
-        repeated = round(ns * (1 - 1 / micro_steps(analysis))) if synchronises_every_micro_step(analysis) else 0
-        yield "accumulation-not-skipping-sync", repeated
-        yield _gradient_rule(analysis), ns - repeated
-    else:
-        yield "exposed-collective", ns
+def _gradients(analysis: Analysis, ns: int, *, lost: Mapping[int, int]) -> Iterator[tuple[str, int]]:
+    """Charge the exposed transfer of all gradients: what is repeated first, then what comes too late.
 
-
-def _gradient_rule(analysis: Analysis) -> str:
+    Args:
+        analysis: the job.
+        ns: what is charged.
+        lost: exposed transfer of all operations, by lane.
+    """
+    repeated = round(ns * (1 - 1 / micro_steps(analysis))) if synchronises_every_micro_step(analysis) else 0
+    yield "accumulation-not-skipping-sync", repeated
+    ns -= repeated
     if starts_after_backward(analysis):
-        return "overlap-broken"
-    return "late-buckets" if has_late_buckets(analysis) else "exposed-collective"
+        yield "overlap-broken", ns
+        return
+    late = min(ns, sum(_late_at_most(analysis, one, lost.get(one.lane, 0)) for one in late_buckets(analysis)))
+    yield "late-buckets", late
+    yield "exposed-collective", ns - late
+
+
+def _late_at_most(analysis: Analysis, one: Buckets, lost: int) -> int:
+    """Return how much of what a lane lost can be late: all if it starts late, else what runs after backward."""
+    if one.start_into_backward > LATE_START:
+        return lost
+    steps = analysis.lanes[one.lane].steps
+    return min(lost, one.after_backward_ns * steps.count) if steps else 0
 
 
 def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
@@ -91,11 +107,6 @@ def _short(analysis: Analysis) -> Iterator[tuple[str, int]]:
     yield "many-small-collectives", min(blanks, small)
 
 
-def hint(one: CollectiveSummary) -> str:
-    """Return an operation in lower-case letters alone ("AllReduce" and "all_reduce" are one)."""
-    return "".join(filter(str.isalpha, one.operation.lower()))
-
-
 def transfer_weight(one: CollectiveSummary) -> int:
     """Return the operation's exposed time without the part in which it waited, as far as a split is known."""
     if one.wait_ns is None or one.transfer_ns is None or not one.wait_ns + one.transfer_ns:
@@ -108,35 +119,6 @@ def is_single_stream(lane: Lane) -> bool:
     return lane.overlap_ratio == 0 and lane.overlap_reason is not None
 
 
-def share_of_ideal(one: CollectiveSummary) -> float:
-    """Return ideal time / transfer time; 1 where either is unknown."""
-    transfer = one.transfer_ns if one.transfer_ns is not None else one.total_ns
-    return min(1.0, one.ideal_ns / transfer) if one.ideal_ns and transfer else 1.0
-
-
-def share_of_possible(one: CollectiveSummary, analysis: Analysis) -> float:
-    """Return its speed as a share of the ideal, or of the same operation between as many lanes elsewhere if less."""
-    best = best_elsewhere(one, analysis.collectives)
-    elsewhere = one.bus_bandwidth / best if one.bus_bandwidth and best else 1.0
-    return min(share_of_ideal(one), elsewhere)
-
-
-def is_slow(one: CollectiveSummary, analysis: Analysis) -> bool:
-    """Say whether it moves its bytes at less than half the speed that is possible."""
-    return share_of_possible(one, analysis) < SLOW_SHARE
-
-
-def best_elsewhere(one: CollectiveSummary, all_of_them: Sequence[CollectiveSummary]) -> float | None:
-    """Return the best bus bandwidth of the same operation between as many lanes on another communicator."""
-    alike = [
-        other.bus_bandwidth
-        for other in all_of_them
-        if other is not one and hint(other) == hint(one) and len(other.lanes) == len(one.lanes)
-        if other.bus_bandwidth
-    ]
-    return max(alike, default=None)
-
-
 def is_small(one: CollectiveSummary) -> bool:
     """Say whether it runs so often and so shortly that latency is what it costs."""
     is_many = one.instances >= MANY_AT_ALL if one.per_step is None else one.per_step >= MANY_A_STEP
@@ -144,10 +126,10 @@ def is_small(one: CollectiveSummary) -> bool:
     return is_many and own < SMALL_NS * one.instances * max(len(one.lanes), 1)
 
 
-def is_sharding(one: CollectiveSummary, analysis: Analysis) -> bool:
-    """Say whether it gathers parameters, or scatters gradients in a job that gathers parameters."""
-    gathers = any(hint(other) in GATHERS for other in analysis.collectives)
-    return hint(one) in GATHERS or (hint(one) == "reducescatter" and gathers)
+def sharding_operations(analysis: Analysis) -> frozenset[str]:
+    """Return the hints of operations that gather parameters, and scatter gradients in a job that gathers parameters."""
+    gathers = any(hint(one) in GATHERS for one in analysis.collectives)
+    return GATHERS | {"reducescatter"} if gathers else frozenset()
 
 
 def starts_after_backward(analysis: Analysis) -> bool:
@@ -155,12 +137,15 @@ def starts_after_backward(analysis: Analysis) -> bool:
     return bool(analysis.buckets) and median(one.start_into_backward for one in analysis.buckets) >= 1
 
 
-def has_late_buckets(analysis: Analysis) -> bool:
-    """Say whether synchronisation would fit into backward, but starts in its later half or ends after it."""
+def late_buckets(analysis: Analysis) -> list[Buckets]:
+    """Return where synchronisation would fit into backward, but starts in its later half or ends after it.
+
+    Nowhere, unless it fits on half of the lanes.
+    """
     fits = [one for one in analysis.buckets if one.per_step * one.median_ns < one.backward_ns]
-    if not fits or len(fits) < len(analysis.buckets) / 2:
-        return False
-    return any(one.start_into_backward > LATE_START or one.after_backward_ns for one in fits)
+    if len(fits) < len(analysis.buckets) / 2:
+        return []
+    return [one for one in fits if one.start_into_backward > LATE_START or one.after_backward_ns]
 
 
 def micro_steps(analysis: Analysis) -> int:

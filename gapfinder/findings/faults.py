@@ -38,7 +38,7 @@ _PROGRAM_FAULTS = (
                 "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun train.py",
             ),
             (
-                "which rank was in which collective",
+                "which rank was in which collective (TORCH_FR_BUFFER_SIZE in newer versions)",
                 "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 torchrun train.py",
             ),
             (
@@ -196,7 +196,10 @@ _PROGRAM_FAULTS = (
         remedies=(
             "Batch by tokens, pad to few lengths, pack sequences, or cut the longest.",
             "Call torch.cuda.set_device(local_rank) before anything else.",
-            ("Split layers by memory as well as by time; set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."),
+            (
+                "Split layers by memory as well as by time. Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+                "(newer versions call it PYTORCH_ALLOC_CONF)."
+            ),
         ),
         findings=(
             "unbalanced-input",
@@ -233,7 +236,10 @@ _PROGRAM_FAULTS = (
                 "the rest."
             ),
             "Install a crash hook that writes the traceback of every thread (python -X faulthandler).",
-            ("Set TORCH_NCCL_ASYNC_ERROR_HANDLING=1, so that a dead rank ends the job instead of freezing it."),
+            (
+                "Leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default 3 (never 0), so that a dead rank ends the job "
+                "instead of freezing it."
+            ),
         ),
         findings=(
             "blocking-call",

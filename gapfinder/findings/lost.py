@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause, Evidence, Finding, Severity
-from gapfinder.findings.words import range_name
+from gapfinder.findings.words import call_name, range_name
 from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
@@ -123,21 +123,24 @@ def holes_of(analysis: Analysis, *causes: Cause) -> list[tuple[int, Hole]]:
 
 
 def seen_in(analysis: Analysis, *causes: Cause) -> str:
-    """Return where the launching threads were in the longest holes of these causes, in brackets."""
+    """Return where the launching threads were for half of the longest holes of these causes, in brackets."""
     evidence = [(hole.evidence, hole.duration_ns) for _, hole in holes_of(analysis, *causes)]
-    call = _heaviest((one.call, ns) for one, ns in evidence)
-    nvtx = _heaviest((one.nvtx, ns) for one, ns in evidence)
+    weighed = sum(ns for _, ns in evidence)
+    calls = ((one.call and call_name(one.call), one.call_ns or 0) for one, _ in evidence)
+    call = _heaviest(calls, at_least=weighed / 2)
+    nvtx = _heaviest(((one.nvtx, ns) for one, ns in evidence), at_least=weighed / 2)
     places = [f"in `{call}`" if call else "", f"inside `{range_name(nvtx)}`" if nvtx else ""]
     words = " ".join(filter(None, places))
     return f" (in the longest holes mostly {words})" if words else ""
 
 
-def _heaviest(named: Iterator[tuple[str | None, int]]) -> str | None:
+def _heaviest(named: Iterator[tuple[str | None, int]], *, at_least: float) -> str | None:
     weights: Counter[str] = Counter()
     for name, ns in named:
         if name:
             weights[name] += ns
-    return min(weights, key=lambda name: (-weights[name], name), default=None)
+    heavy = [name for name, weight in weights.items() if weight >= at_least]
+    return min(heavy, key=lambda name: (-weights[name], name), default=None)
 
 
 def evidence_of(analysis: Analysis, *causes: Cause) -> list[Evidence]:

@@ -88,7 +88,10 @@ MACHINE_FAULTS = (
             ),
         ),
         remedies=(
-            "Keep buffers and process groups; set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+            (
+                "Keep buffers and process groups. Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (newer versions "
+                "call it PYTORCH_ALLOC_CONF)."
+            ),
             "Keep a profile of the first day: the same steps measured again show which cause grew.",
             "Restart elastically every day, from a checkpoint with all five parts.",
         ),

@@ -17,6 +17,9 @@ _LONGEST_RANGE = 60
 # torch.autograd.profiler.emit_nvtx writes "aten::mm, seq = 12, op_id = 3, sizes = [...]"
 _ADDED = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
 
+# nsys writes "cudaMemcpyAsync_v3020": the call, and the version of CUDA that made it as it is
+_CALL_VERSION = re.compile(r"_v\d+$")
+
 
 def lane_name(analysis: Analysis, index: int) -> str:
     """Return "rank 3" where the rank is known and no other lane has it (lanes of two jobs may), else "lane 3"."""
@@ -36,6 +39,11 @@ def range_name(text: str) -> str:
     """Return an NVTX range's text without what PyTorch adds to an operation's name, and not without end."""
     name = _ADDED.split(text, maxsplit=1)[0]
     return name if len(name) <= _LONGEST_RANGE else f"{name[: _LONGEST_RANGE - 1]}…"
+
+
+def call_name(text: str) -> str:
+    """Return a CUDA or OS call without the version in its name."""
+    return _CALL_VERSION.sub("", text)
 
 
 def listed(items: Sequence[str]) -> str:

@@ -43,6 +43,13 @@ def test_every_example_has_its_output():
     assert len(EXAMPLES) == (ROOT / "docs" / "estimate.md").read_text(encoding="utf-8").count("```sh\n") == 5
 
 
+def test_one_rank_is_one_and_is_not_compared_with_itself():
+    stdout = run("all-reduce --bytes 14GB --ranks 1 --bandwidth 40Gb/s --compute 100ms").stdout
+    assert "over 1 rank: 0 ns" in stdout
+    assert "speed-up" not in stdout
+    assert "speed-up" in run(f"{GRADIENTS} --compute 100ms").stdout
+
+
 @pytest.mark.parametrize(("command", "printed"), EXAMPLES)
 def test_a_documented_example_prints_what_is_documented(command, printed):
     result = run(command.replace("\\\n", " ").removeprefix("gapfinder estimate "))

@@ -9,7 +9,7 @@ import pytest
 from analysis_values import MS
 from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
 
-from gapfinder.explanations import Cause, Evidence, Finding, HostActivity, Severity
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
 from gapfinder.findings import find
 from gapfinder.findings.registry import PAGES
 from gapfinder.model import Analysis
@@ -131,12 +131,39 @@ def test_only_gradients_are_charged_to_broken_overlap():
     }
 
 
-@pytest.mark.parametrize("late", [{"start_into_backward": 0.6}, {"after_backward_ns": 3 * MS}])
-def test_buckets_are_late_where_they_would_fit_into_backward(late):
+def on_both_lanes(**others: object) -> tuple[Buckets, Buckets]:
+    return bucket(**others), bucket(lane=1, **others)
+
+
+def test_buckets_that_start_late_lose_all_their_exposed_transfer():
     operations = (collective(),)
-    assert losses(lost(TRANSFER, collectives=operations, buckets=(bucket(**late),))) == {"late-buckets": 200}
-    too_long = bucket(**late, median_ns=13 * MS)
-    assert losses(lost(TRANSFER, collectives=operations, buckets=(too_long,))) == {"exposed-collective": 200}
+    early = lost(TRANSFER, collectives=operations, buckets=on_both_lanes(start_into_backward=0.5))
+    assert losses(early) == {"exposed-collective": 200}
+    late = found(replace(early, buckets=on_both_lanes(start_into_backward=0.6)))["late-buckets"]
+    assert (late.lost_ns, late.title) == (200 * MS, "Gradient synchronisation starts late in backward")
+    assert late.detail.endswith("4 gradient collectives a step; the first starts when 60.0 % of backward is over.")
+    too_long = on_both_lanes(start_into_backward=0.6, median_ns=13 * MS)
+    assert losses(replace(early, buckets=too_long)) == {"exposed-collective": 200}
+
+
+def test_buckets_that_start_early_lose_no_more_than_runs_after_backward():
+    eight_steps = lost(TRANSFER, collectives=(collective(),), buckets=on_both_lanes(after_backward_ns=3 * MS))
+    assert losses(eight_steps) == {"late-buckets": 2 * 8 * 3, "exposed-collective": 200 - 2 * 8 * 3}
+    late = found(eight_steps)["late-buckets"]
+    assert late.title == "The last gradient bucket is synchronised after backward"
+    assert "20.0 % of backward is over, and 3.000 ms run after its end" in late.detail
+    long_tail = on_both_lanes(after_backward_ns=30 * MS)
+    assert losses(replace(eight_steps, buckets=long_tail)) == {"late-buckets": 200}
+    too_long = on_both_lanes(after_backward_ns=3 * MS, median_ns=13 * MS)
+    assert losses(replace(eight_steps, buckets=too_long)) == {"exposed-collective": 200}
+
+
+def test_late_buckets_of_one_lane_are_told_by_its_own_numbers():
+    buckets = (bucket(), bucket(lane=1, start_into_backward=0.7))
+    analysis = lost(TRANSFER, collectives=(collective(),), buckets=buckets)
+    assert losses(analysis) == {"late-buckets": 100, "exposed-collective": 100}
+    detail = found(analysis)["late-buckets"].detail
+    assert detail.endswith("4 gradient collectives a step on rank 1; the first starts when 70.0 % of backward is over.")
 
 
 def test_one_stream_takes_all_transfer_of_its_lanes_and_no_waiting():
@@ -189,6 +216,27 @@ def test_a_straggler_takes_the_waiting_that_it_explains():
     assert "rank 1 is slow in 8 of 8 steps: its compute takes 1.30 times the median" in finding.detail
     assert losses(replace(analysis, stragglers=(slow(1, lost_ms=500),))) == {"straggler": 100}
     assert "straggler" not in found(replace(analysis, stragglers=()))
+
+
+def test_a_straggler_for_which_nobody_waits_is_not_told():
+    waiting = job(one_lane({WAIT: 100 * MS}), one_lane(rank=1), stragglers=(slow(1, lost_ms=70),))
+    assert "straggler" in found(waiting)
+    assert "straggler" not in found(replace(waiting, stragglers=(slow(1, lost_ms=0),)))
+    assert "straggler" not in found(job(one_lane(), one_lane(rank=1), stragglers=(slow(1, lost_ms=70),)))
+
+
+@pytest.mark.parametrize(
+    ("unmatched", "late_share", "told"),
+    [
+        (0, 0.5, "Most exposed: AllReduce 40.00 ms."),
+        (0, 12 / 13, "(rank 1 last in 92.3 %)."),
+        (10, 0.5, "Most exposed: AllReduce 40.00 ms."),
+        (10, 2 / 3, "(rank 1 last in 2 of 3 matched; 10 found no partner)."),
+    ],
+)
+def test_who_was_last_is_told_of_the_collectives_that_matched(unmatched, late_share, told):
+    one = collective(instances=13, unmatched=unmatched, late_lane=1, late_share=late_share)
+    assert found(lost(TRANSFER, collectives=(one,)))["exposed-collective"].detail.endswith(told)
 
 
 UNEVEN = ([120, 100, 100, 120], [100, 120, 100, 100], [100, 100, 120, 100])
@@ -250,7 +298,7 @@ def test_small_collectives_in_blanks_too_short_for_a_hole_count():
 def test_accumulation_synchronises_in_every_micro_step():
     repeated = bucket(micro_steps=4, per_step=8.0, start_into_backward=0.1, after_backward_ns=MS, backward_ns=200 * MS)
     analysis = lost(TRANSFER, collectives=(collective(),), buckets=(repeated,))
-    assert losses(analysis) == {"accumulation-not-skipping-sync": 150, "late-buckets": 50}
+    assert losses(analysis) == {"accumulation-not-skipping-sync": 150, "late-buckets": 8, "exposed-collective": 42}
     last_only = replace(repeated, start_into_backward=0.8)
     once = replace(repeated, micro_steps=1)
     for buckets in (last_only, once):
@@ -266,6 +314,26 @@ def test_data_loading_says_where_the_thread_was():
     finding = found(analysis)["data-starved"]
     assert "in `poll` inside `data loading`" in finding.detail
     assert "num_workers" in finding.advice
+
+
+@pytest.mark.parametrize(("in_call", "told"), [(49 * MS, ""), (50 * MS, " (in the longest holes mostly in `poll`)")])
+def test_a_call_is_told_where_it_took_half_of_the_holes(in_call, told):
+    short = one_lane({Cause.OS_CALL: 60 * MS}, evidence=Evidence(call="poll", call_ns=in_call - 10 * MS))
+    other = one_lane({Cause.OS_CALL: 40 * MS}, rank=1, evidence=Evidence(call="poll", call_ns=10 * MS))
+    assert found(job(short, other))["blocking-call"].detail == f"About 5.000 ms of a step of 100.0 ms{told}."
+
+
+def test_a_call_is_told_without_its_version_and_a_longer_one_in_short_parts_is_not():
+    lanes = [
+        one_lane({Cause.LAUNCH_BOUND: 90 * MS}, evidence=Evidence(call="cudaMemcpyAsync_v3020", call_ns=1 * MS)),
+        one_lane(
+            {Cause.LAUNCH_BOUND: 80 * MS}, rank=1, evidence=Evidence(call="cudaLaunchKernel_v7000", call_ns=80 * MS)
+        ),
+        one_lane(
+            {Cause.LAUNCH_BOUND: 10 * MS}, rank=2, evidence=Evidence(call="cudaLaunchKernel_v11060", call_ns=10 * MS)
+        ),
+    ]
+    assert found(job(*lanes))["launch-bound"].detail.endswith("mostly in `cudaLaunchKernel`).")
 
 
 def test_synchronising_calls_are_counted_by_name():
@@ -292,6 +360,19 @@ def test_allocations_are_told_even_where_they_leave_no_holes():
     assert (finding.severity, finding.lost_ns) == (Severity.INFO, 0)
     assert "12 calls" in finding.detail
     assert "allocator-churn" not in found(job(one_lane(host=replace(churn, allocator_ns=MS // 2))))
+
+
+def test_allocations_without_steps_are_not_said_to_be_in_every_few():
+    churn = HostActivity(allocator_calls=12, allocator_ns=1 * MS)
+    stepped = one_lane(host=churn)
+    known = found(job(stepped, stepped))["allocator-churn"]
+    assert known.title == "GPU memory is allocated and freed in every few steps"
+    assert "24 calls after the first step took 2.000 ms" in known.detail
+    unknown = found(job(stepped, replace(stepped, steps=None)))["allocator-churn"]
+    assert unknown.title == "GPU memory is allocated and freed during the capture"
+    assert unknown.detail.endswith(
+        "24 calls in the whole capture (steps are not known, so loading the model may be among them) took 2.000 ms."
+    )
 
 
 @pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
@@ -371,3 +452,19 @@ def test_a_range_that_pytorch_named_is_told_by_its_operation():
     assert finding.detail.endswith("inside `aten::einsum`).")
     long = found(job(one_lane({Cause.LAUNCH_BOUND: 50 * MS}, evidence=Evidence(nvtx="x" * 500))))["launch-bound"]
     assert f"`{'x' * 59}…`" in long.detail
+
+
+def test_the_bill_of_many_communicators_looks_at_each_once():
+    times = dict.fromkeys(range(400), 0)
+
+    class Counted(tuple[CollectiveSummary, ...]):
+        __slots__ = ()
+
+        def __iter__(self):
+            for place, one in enumerate(super().__iter__()):
+                times[place] += 1
+                yield one
+
+    many = Counted(collective(communicator=str(place), bus_bandwidth=1e9) for place in times)
+    find(lost(TRANSFER, collectives=many))
+    assert max(times.values()) < 100

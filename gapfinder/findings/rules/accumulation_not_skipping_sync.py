@@ -31,8 +31,9 @@ PAGE = Page(
             "set_requires_gradient_sync(False) (FSDP2)."
         ),
         (
-            "In Accelerate use accelerator.accumulate(model); in DeepSpeed set gradient_accumulation_steps and call "
-            "engine.step() every time."
+            "In Accelerate use accelerator.accumulate(model). In DeepSpeed set gradient_accumulation_steps and call "
+            "engine.step() every time; that skips the exchange with ZeRO-0 and 1 only, for ZeRO-2 and 3 reduce "
+            "gradients in every micro-step: use a larger micro-batch there."
         ),
     ),
     beware=(

@@ -27,7 +27,10 @@ PAGE = Page(
         "0.1 % of the time without leaving holes."
     ),
     change=(
-        ("Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and remove torch.cuda.empty_cache() from the loop."),
+        (
+            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (newer versions call it PYTORCH_ALLOC_CONF), and "
+            "remove torch.cuda.empty_cache() from the loop."
+        ),
         (
             "Keep shapes the same from step to step (pad to a few lengths), and leave some memory free: near the "
             "limit every step frees and allocates."
@@ -40,6 +43,7 @@ PAGE = Page(
     ),
     beware="that calls in the first step matter: those are warm-up and are not counted.",
 )
+_WITHOUT_STEPS = "in the whole capture (steps are not known, so loading the model may be among them)"
 
 
 def rule(analysis: Analysis) -> Finding | None:
@@ -48,14 +52,14 @@ def rule(analysis: Analysis) -> Finding | None:
     calls = sum(lane.host.allocator_calls for lane in analysis.lanes)
     spent = sum(lane.host.allocator_ns for lane in analysis.lanes)
     total = sum(lost.values())
+    has_steps = all(lane.steps for lane in analysis.lanes)
+    when = "after the first step" if has_steps else _WITHOUT_STEPS
     return finding(
         analysis,
         PAGE,
         lost_ns=total,
-        detail=(
-            f"{amount(analysis, total)}; {format_count(calls, 'call')} after the first step took "
-            f"{format_duration(spent)}."
-        ),
+        title=None if has_steps else "GPU memory is allocated and freed during the capture",
+        detail=(f"{amount(analysis, total)}; {format_count(calls, 'call')} {when} took {format_duration(spent)}."),
         lane=mostly_of(lost, lanes=len(analysis.lanes)),
         always=share_of(analysis, spent) >= MENTIONED_SHARE,
     )

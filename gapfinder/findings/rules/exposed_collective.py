@@ -9,12 +9,12 @@ from gapfinder.findings.exposed import exposed_bill
 from gapfinder.findings.lost import amount, finding, lost_to
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import lane_name, listed
-from gapfinder.units import format_duration, format_share
+from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gapfinder.explanations import Finding
+    from gapfinder.explanations import CollectiveSummary, Finding
     from gapfinder.model import Analysis
 
 _ON_WAITING = (
@@ -79,7 +79,18 @@ def _operations(analysis: Analysis) -> Iterator[str]:
     """Yield the most exposed operations, with the lane that most often came last."""
     for one in sorted(analysis.collectives, key=lambda one: (-one.exposed_ns, one.operation))[:_NAMED]:
         if one.exposed_ns:
-            late = ""
-            if one.late_lane is not None and one.late_share is not None and one.late_share > _OFTEN:
-                late = f" ({lane_name(analysis, one.late_lane)} last in {format_share(one.late_share)})"
-            yield f"{one.operation} {format_duration(one.exposed_ns)}{late}"
+            late = _late(analysis, one)
+            yield f"{one.operation} {format_duration(one.exposed_ns)}{f' ({late})' if late else ''}"
+
+
+def _late(analysis: Analysis, one: CollectiveSummary) -> str:
+    """Return which lane came last most often; where some found no partner, in how many of those that did."""
+    if one.late_lane is None or one.late_share is None or one.late_share <= _OFTEN:
+        return ""
+    last = f"{lane_name(analysis, one.late_lane)} last in"
+    if not one.unmatched:
+        return f"{last} {format_share(one.late_share)}"
+    # an operation without a partner is an instance of its own
+    matched = one.instances - one.unmatched
+    times = f"{format_count(round(one.late_share * matched))} of {format_count(matched)}"
+    return f"{last} {times} matched; {format_count(one.unmatched)} found no partner"

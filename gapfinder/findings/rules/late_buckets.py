@@ -5,9 +5,10 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill
+from gapfinder.findings.exposed import exposed_bill, late_buckets
 from gapfinder.findings.lost import amount, counted, finding
 from gapfinder.findings.page import Page
+from gapfinder.findings.words import lane_names
 from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ PAGE = Page(
     ),
     measured=(
         "On most lanes the gradient collectives of a step are shorter than backward, and yet they start in its later"
-        " half or run on after it. Lost is their exposed transfer in holes."
+        " half or run on after it. Lost is their exposed transfer in holes; where they start early, no more of it than"
+        " runs after backward."
     ),
     change=(
         ("Try a smaller bucket_cap_mb in DistributedDataParallel (25 by default; try 10 and 50 and measure)."),
@@ -40,15 +42,22 @@ def rule(analysis: Analysis) -> Finding | None:
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     if not lost:
         return None
-    start = median(one.start_into_backward for one in analysis.buckets)
-    after = round(median(one.after_backward_ns for one in analysis.buckets))
-    number = median(one.per_step for one in analysis.buckets)
+    late = late_buckets(analysis)
+    start = median(one.start_into_backward for one in late)
+    after = round(median(one.after_backward_ns for one in late))
+    number = median(one.per_step for one in late)
+    where = "" if len(late) == len(analysis.lanes) else f" on {lane_names(analysis, [one.lane for one in late])}"
     return finding(
         analysis,
         PAGE,
         lost_ns=lost,
+        title=None if after else "Gradient synchronisation starts late in backward",
         detail=(
-            f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} a step; the first starts when "
-            f"{format_share(start)} of backward is over, and {format_duration(after)} run after its end."
+            f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} a step{where}; the first starts when "
+            f"{format_share(start)} of backward is over{_run_on(after)}."
         ),
     )
+
+
+def _run_on(after_ns: int) -> str:
+    return f", and {format_duration(after_ns)} run after its end" if after_ns else ""

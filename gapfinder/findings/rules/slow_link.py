@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import best_elsewhere, exposed_bill, is_slow, share_of_ideal
+from gapfinder.findings.exposed import exposed_bill
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
+from gapfinder.findings.speeds import Speeds, share_of_ideal
 from gapfinder.findings.words import lane_names
 from gapfinder.units import format_bandwidth, format_share
 
@@ -47,19 +48,21 @@ PAGE = Page(
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where an operation is far below its ideal."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
-    slow = [one for one in analysis.collectives if is_slow(one, analysis)]
+    speeds = Speeds(analysis.collectives)
+    slow = [one for one in analysis.collectives if speeds.is_slow(one)]
     if not slow:
         return None
     worst = max(slow, key=lambda one: one.exposed_ns)
-    detail = f"{amount(analysis, lost)} beyond what is possible: {_compared(analysis, worst)}."
+    detail = (
+        f"{amount(analysis, lost)} beyond what is possible: {_compared(analysis, worst, best=speeds.elsewhere(worst))}."
+    )
     return finding(analysis, PAGE, lost_ns=lost, detail=detail)
 
 
-def _compared(analysis: Analysis, one: CollectiveSummary) -> str:
+def _compared(analysis: Analysis, one: CollectiveSummary, *, best: float | None) -> str:
     words = f"{one.operation} between {lane_names(analysis, one.lanes)}"
     if one.bus_bandwidth is not None:
         words += f" reaches {format_bandwidth(one.bus_bandwidth)} of bus bandwidth"
-    best = best_elsewhere(one, analysis.collectives)
     share = share_of_ideal(one)
     if share < 1:
         return f"{words}, {format_share(share)} of the ideal"

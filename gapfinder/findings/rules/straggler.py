@@ -49,13 +49,13 @@ PAGE = Page(
 
 
 def rule(analysis: Analysis) -> Finding | None:
-    """Return the finding, where a lane is the slowest in most steps."""
-    if not analysis.stragglers:
+    """Return the finding, where a lane is the slowest in most steps and others wait for it."""
+    lost = exposed_bill(analysis).get(PAGE.code, 0)
+    if not lost:
         return None
     worst = max(analysis.stragglers, key=lambda straggler: straggler.lost_ns)
     names = listed([lane_name(analysis, straggler.lane) for straggler in analysis.stragglers])
     verb = "is" if len(analysis.stragglers) == 1 else "are"
-    lost = exposed_bill(analysis).get(PAGE.code, 0)
     return finding(
         analysis,
         PAGE,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
 from gapfinder.findings.lost import amount, finding, lost_by_lane, measured_lanes, mostly_of, seen_in
 from gapfinder.findings.page import Page
-from gapfinder.findings.words import listed
+from gapfinder.findings.words import call_name, listed
 from gapfinder.units import format_count
 
 if TYPE_CHECKING:
@@ -31,15 +30,14 @@ PAGE = Page(
             "and copy with non_blocking=True into pinned memory."
         ),
         (
-            "Clip gradients with a norm that stays on the GPU (error_if_nonfinite=False), and let GradScaler skip "
-            "steps by itself."
+            "Clip gradients with a norm that stays on the GPU: leave error_if_nonfinite=False in clip_grad_norm_, and "
+            "let GradScaler skip steps by itself."
         ),
         "Remove torch.cuda.synchronize() and torch.cuda.empty_cache() from the loop.",
     ),
     beware=("that the call itself is slow: long waits in it are normal when the GPU is busy; only holes count here."),
 )
 _NAMED = 3
-_VERSION = re.compile(r"_v\d+$")
 
 
 def rule(analysis: Analysis) -> Finding | None:
@@ -64,7 +62,7 @@ def _calls(analysis: Analysis) -> list[str]:
     times: Counter[str] = Counter()
     for _, lane in measured_lanes(analysis):
         for name, (count, ns) in lane.host.sync_calls.items():
-            plain = _VERSION.sub("", name)
+            plain = call_name(name)
             counts[plain] += count
             times[plain] += ns
     most = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))[:_NAMED]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill, is_sharding
+from gapfinder.findings.exposed import exposed_bill, sharding_operations
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
+from gapfinder.findings.speeds import hint
 from gapfinder.findings.words import listed
 from gapfinder.units import format_duration, format_share
 
@@ -25,9 +26,9 @@ PAGE = Page(
     measured="Exposed transfer in holes of all-gathers, and of reduce-scatters in a job that gathers.",
     change=(
         (
-            "FSDP: set backward_prefetch=BackwardPrefetch.BACKWARD_PRE and forward_prefetch=True (FSDP2: "
-            "set_modules_to_forward_prefetch, set_modules_to_backward_prefetch), and try limit_all_gathers=False if "
-            "memory allows."
+            "FSDP1: keep backward_prefetch=BackwardPrefetch.BACKWARD_PRE (the default), and set forward_prefetch=True "
+            "where modules always run in the same order; try limit_all_gathers=False if memory allows. FSDP2: "
+            "set_modules_to_forward_prefetch, set_modules_to_backward_prefetch."
         ),
         (
             "DeepSpeed: set overlap_comm, contiguous_gradients and reduce_scatter to true and raise "
@@ -51,7 +52,8 @@ PAGE = Page(
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where gathers or their scatters are exposed."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
-    mine = [one for one in analysis.collectives if is_sharding(one, analysis)]
+    sharding = sharding_operations(analysis)
+    mine = [one for one in analysis.collectives if hint(one) in sharding]
     told = [
         f"{one.operation} {format_duration(one.exposed_ns)} exposed of {format_duration(one.total_ns)} "
         f"({format_share(one.exposed_ns / one.total_ns)})"
