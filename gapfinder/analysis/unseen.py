@@ -33,13 +33,19 @@ def unseen_work(profile: Profile, calls: pd.DataFrame) -> dict[int, str]:
         profile: the report.
         calls: frame CALLS.
     """
-    kernel_launches = _named(calls, kernel_launch_names)
-    launching = np.unique(kernel_launches["thread"].to_numpy() & PROCESS_MASK)
-    without_kernels = launching[~np.isin(launching, profile.kernels["process"].to_numpy())]
-    without_graphs = _mostly_unseen(_named(calls, graph_launch_names), profile)
-    return dict.fromkeys(without_kernels.tolist(), KERNELS_NOT_CAPTURED) | dict.fromkeys(
-        without_graphs, GRAPHS_NOT_CAPTURED
-    )
+    lost = dict.fromkeys(_without_kernels(calls, profile), KERNELS_NOT_CAPTURED)
+    return lost | dict.fromkeys(_mostly_unseen(_named(calls, graph_launch_names), profile), GRAPHS_NOT_CAPTURED)
+
+
+def _without_kernels(calls: pd.DataFrame, profile: Profile) -> list[int]:
+    """Return the processes that launched kernels and have none; mostly there is no process to look at."""
+    processes = calls["thread"].to_numpy() & PROCESS_MASK
+    with_kernels = pd.unique(profile.kernels["process"].to_numpy())
+    candidates = [process for process in pd.unique(processes).tolist() if process not in with_kernels]
+    if not candidates:
+        return []
+    launches = _named(calls[np.isin(processes, candidates)], kernel_launch_names)
+    return [int(process) for process in np.unique(launches["thread"].to_numpy() & PROCESS_MASK)]
 
 
 def _named(calls: pd.DataFrame, is_wanted: Callable[[Iterable[str]], list[bool]]) -> pd.DataFrame:
