@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
+LAYERS = 32  # as in a model of 7 billion parameters: about 360 kernels a step on each GPU
 SCAN = 'SELECT sum(start), sum("end"), sum(streamId) FROM CUPTI_ACTIVITY_KIND_KERNEL'
 MIB = 1024
 
@@ -43,10 +44,11 @@ def main() -> None:
 
 def report_with(kernels: int) -> Path:
     """Return a simulated report with that many kernels, made on the first call."""
-    path = DATA / f"kernels_{kernels}.sqlite"
+    path = DATA / f"kernels_{kernels}_layers_{LAYERS}.sqlite"
     if not path.exists():
         DATA.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "sample_profiles.build", "--kernels", str(kernels), "--output", str(path)]
+        size = ["--kernels", str(kernels), "--layers", str(LAYERS)]
+        command = [sys.executable, "-m", "sample_profiles.build", *size, "--output", str(path)]
         subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
     return path
 

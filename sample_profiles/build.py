@@ -18,15 +18,17 @@ RANKS = 8
 BUNDLE = Path(__file__).parent
 
 
-def build_profile(state: str, path: Path, *, seed: int = SEED, steps: int = STEPS, ranks: int = RANKS) -> Truth:
+def build_profile(  # noqa: PLR0913 - the size of a training, each part optional
+    state: str, path: Path, *, seed: int = SEED, steps: int = STEPS, ranks: int = RANKS, layers: int | None = None
+) -> Truth:
     """Simulate `state`, write its export to `path` and its truth beside it (`.truth.json`); return the truth.
 
     Raises:
-        ValueError: no such state, or a number of ranks it cannot have.
+        ValueError: no such state, or a number of ranks or layers it cannot have.
     """
     if state not in STATES:
         raise ValueError(f"no state {state!r}; there are {', '.join(STATES)}")
-    processes = simulate(state, seed=seed, steps=steps, ranks=ranks)
+    processes = simulate(state, seed=seed, steps=steps, ranks=ranks, layers=layers)
     path.unlink(missing_ok=True)
     write_export(processes, path)
     truth = tell(processes, state=state, seed=seed)
@@ -71,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--ranks", type=int, default=RANKS)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--layers", type=int, help="make a data-parallel model this deep (bundled: 5)")
     parser.add_argument("--kernels", type=int, help="repeat the simulated stretch until there are this many kernels")
     options = parser.parse_args(arguments)
     if options.check:
@@ -81,7 +84,14 @@ def main(arguments: list[str] | None = None) -> int:
     if options.output is None:
         build_all(BUNDLE)
         return 0
-    build_profile(options.state, options.output, seed=options.seed, steps=options.steps, ranks=options.ranks)
+    build_profile(
+        options.state,
+        options.output,
+        seed=options.seed,
+        steps=options.steps,
+        ranks=options.ranks,
+        layers=options.layers,
+    )
     if options.kernels is not None:
         truth_path(options.output).unlink()
         write_tiled(options.output, kernels=options.kernels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sample_profiles.host import Host
@@ -77,9 +77,13 @@ STATES: Mapping[str, State] = {
 }
 
 
-def simulate(name: str, *, seed: int, steps: int, ranks: int) -> list[Process]:
-    """Return what every rank of state `name` did in `steps` steps."""
+def simulate(name: str, *, seed: int, steps: int, ranks: int, layers: int | None = None) -> list[Process]:
+    """Return what every rank of state `name` did in `steps` steps; `layers` makes a data-parallel model deeper."""
     state = STATES[name]
+    if layers is not None:
+        if not isinstance(state.step, DataParallel):
+            raise ValueError(f"{name} has a fixed number of layers")
+        state = replace(state, step=replace(state.step, layers=layers))
     if steps < 1 or ranks < 1 or ranks % state.ranks_multiple:
         raise ValueError(f"{name} needs at least one step and ranks in multiples of {state.ranks_multiple}")
     network = Network(seed=seed)

@@ -94,6 +94,7 @@ class DataParallel:
     """
 
     reduce: Reduce = Reduce.BUCKETS
+    layers: int = LAYERS
     reads_loss: bool = False
     metrics_ns: int = 0
     lazy_ns: int = 0
@@ -123,11 +124,11 @@ class DataParallel:
         if self.lazy_ns and step == 0:
             with host.overhead("Lazy function loading", kind=_LAZY_LOADING):
                 host.work(self.lazy_ns, cause=Cause.WARM_UP)
-        yield from launch_all(host, (*k.FORWARD_LAYER * LAYERS, k.CROSS_ENTROPY))
+        yield from launch_all(host, (*k.FORWARD_LAYER * self.layers, k.CROSS_ENTROPY))
 
     def _backward(self, host: Host) -> Waits:
         stream = MAIN_STREAM if self.reduce is Reduce.SAME_STREAM else NCCL_STREAM
-        for layer in reversed(range(LAYERS)):
+        for layer in reversed(range(self.layers)):
             yield from launch_all(host, k.BACKWARD_LAYER)
             if self.reduce is not Reduce.AFTERWARDS and layer in _BUCKETS:
                 yield from collective(host, _BUCKETS[layer], name="ncclAllReduce", stream=stream)

@@ -91,3 +91,15 @@ def test_kernels_scales_the_profile(tmp_path):
             FROM CUPTI_ACTIVITY_KIND_KERNEL) WHERE bad
         """
         assert ask(overlapping).fetchone() == (0,)
+
+
+def test_a_deeper_model_has_more_kernels_and_a_fixed_one_refuses(tmp_path) -> None:
+    def kernels(layers: int | None) -> int:
+        path = tmp_path / "deep.sqlite"
+        build.build_profile("healthy", path, steps=1, ranks=2, layers=layers)
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
+
+    assert kernels(10) > 1.8 * kernels(None)
+    with pytest.raises(ValueError, match="fsdp has a fixed number of layers"):
+        build.build_profile("fsdp", tmp_path / "x.sqlite", layers=10)
