@@ -6,10 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
-from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.finding_words import findings_to_know, lost_words
-from gapfinder.render.hole_tables import hole_table, name_table
-from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
+from gapfinder.render.report_tables import report_tables
 from gapfinder.render.table import Kind
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import ELLIPSIS, short_name, source_words
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
     from gapfinder.render.table import Column, Table
 
-_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 16, 5, 5, 10, 10
+_LANES, _HOLES = 16, 5
 _LONGEST_NAME = 60
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 
@@ -36,22 +34,11 @@ def _blocks(analysis: Analysis) -> Iterator[str]:
     if analysis.findings:
         yield "### Findings"
         yield "\n".join(f"- {_escape(words)}" for words in _findings(analysis))
-    if analysis.lanes:
-        tables = (
-            lane_table(analysis, limit=_LANES),
-            cause_table(analysis, limit=_LANES),
-            straggler_table(analysis),
-            collective_table(analysis, limit=_COLLECTIVES),
-            step_table(analysis, limit=_LANES),
-            longest_steps(analysis, limit=_STEPS),
-            hole_table(analysis, limit=_HOLES),
-            name_table(analysis, limit=_NAMES),
-        )
-        for table in filter(None, tables):
-            yield f"### {_escape(table.title)}"
-            if table.rows:
-                yield _table(table)
-            yield _escape(table.caption)
+    for table in report_tables(analysis, lanes=_LANES, holes=_HOLES):
+        yield f"### {_escape(table.title)}"
+        if table.rows:
+            yield _table(table)
+        yield _escape(table.caption)
     remarks = notes(analysis)
     if remarks:
         yield "### Not measured, and worth knowing"

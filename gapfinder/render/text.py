@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
 from gapfinder.explanations import Severity
-from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.finding_words import findings_to_act_on, findings_to_know, lost_words
-from gapfinder.render.hole_tables import hole_table, name_table
-from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
+from gapfinder.render.report_tables import report_tables
 from gapfinder.render.table import Kind
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import ELLIPSIS, NO_BREAK, short_name, source_words, unbroken
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
     from gapfinder.render.table import Column, Table
 
-_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 32, 5, 10, 10, 10
+_LANES, _HOLES = 32, 10
 _ACT_ON, _KNOW = 5, 5
 _NARROWEST_LABEL = 8
 _INDENT = "    "
@@ -46,20 +44,9 @@ def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
     yield _PLAIN, _PLAIN
     yield from _paragraph(verdict(analysis), width, style=_TITLE)
     yield from _findings(analysis, width)
-    if analysis.lanes:
-        tables = (
-            lane_table(analysis, limit=_LANES),
-            cause_table(analysis, limit=_LANES),
-            straggler_table(analysis),
-            collective_table(analysis, limit=_COLLECTIVES),
-            step_table(analysis, limit=_LANES),
-            longest_steps(analysis, limit=_STEPS),
-            hole_table(analysis, limit=_HOLES),
-            name_table(analysis, limit=_NAMES),
-        )
-        for table in filter(None, tables):
-            yield _PLAIN, _PLAIN
-            yield from _table(table, width)
+    for table in report_tables(analysis, lanes=_LANES, holes=_HOLES):
+        yield _PLAIN, _PLAIN
+        yield from _table(table, width)
     remarks = notes(analysis)
     if remarks:
         yield _PLAIN, _PLAIN
