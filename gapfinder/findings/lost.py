@@ -148,7 +148,8 @@ def evidence_of(analysis: Analysis, *causes: Cause) -> list[Evidence]:
     return [hole.evidence for _, hole in holes_of(analysis, *causes)]
 
 
-def shares_by_lane(analysis: Analysis, lost: Mapping[int, int]) -> tuple[str, str]:
-    """Return the lowest and the highest loss of a lane as shares of its window, as text."""
+def shares_by_lane(analysis: Analysis, lost: Mapping[int, int]) -> str:
+    """Return between which shares of its window each lane loses, as a clause; empty where all lose the same."""
     shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in measured_lanes(analysis)]
-    return format_share(min(shares)), format_share(max(shares))
+    low, high = format_share(min(shares)), format_share(max(shares))
+    return f", between {low} and {high} of a lane's time" if low != high else ""

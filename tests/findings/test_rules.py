@@ -11,6 +11,7 @@ from findings_values import bucket, collective, job, lost, one_lane, slow, step_
 
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
 from gapfinder.findings import find
+from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
 from gapfinder.model import Analysis
 
@@ -468,3 +469,9 @@ def test_the_bill_of_many_communicators_looks_at_each_once():
     many = Counted(collective(communicator=str(place), bus_bandwidth=1e9) for place in times)
     find(lost(TRANSFER, collectives=many))
     assert max(times.values()) < 100
+
+
+def test_lanes_that_lose_the_same_are_not_given_a_range() -> None:
+    two = lost(Cause.DATA_LOADING)
+    assert shares_by_lane(two, {0: 5 * MS, 1: 5 * MS}) == ""
+    assert shares_by_lane(two, {0: 5 * MS, 1: 9 * MS}).startswith(", between ")

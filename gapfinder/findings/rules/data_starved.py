@@ -39,13 +39,12 @@ def rule(analysis: Analysis) -> Finding | None:
     lost = lost_by_lane(analysis, Cause.DATA_LOADING)
     if not lost:
         return None
-    low, high = shares_by_lane(analysis, lost)
     total = sum(lost.values())
     where = seen_in(analysis, Cause.DATA_LOADING)
     return finding(
         analysis,
         PAGE,
         lost_ns=total,
-        detail=f"{amount(analysis, total)}, between {low} and {high} of a lane's time{where}.",
+        detail=f"{amount(analysis, total)}{shares_by_lane(analysis, lost)}{where}.",
         lane=mostly_of(lost, lanes=len(analysis.lanes)),
     )

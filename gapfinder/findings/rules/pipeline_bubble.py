@@ -38,12 +38,11 @@ def rule(analysis: Analysis) -> Finding | None:
     lost = lost_by_lane(analysis, Cause.PIPELINE_BUBBLE)
     if not lost:
         return None
-    low, high = shares_by_lane(analysis, lost)
     total = sum(lost.values())
     return finding(
         analysis,
         PAGE,
         lost_ns=total,
-        detail=f"{amount(analysis, total)}; between {low} and {high} of a lane's time.",
+        detail=f"{amount(analysis, total)}{shares_by_lane(analysis, lost)}.",
         lane=mostly_of(lost, lanes=len(analysis.lanes)),
     )
