@@ -102,6 +102,21 @@ class HostActivity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KernelTotal:
+    """All kernels of one name, over all lanes.
+
+    Attributes:
+        name: demangled name.
+        total_ns: summed duration; kernels that run at once count twice.
+    """
+
+    name: str
+    is_communication: bool
+    count: int
+    total_ns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CollectiveSummary:
     """All instances of one operation on one communicator, over all lanes.
 

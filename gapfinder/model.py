@@ -16,9 +16,11 @@ if TYPE_CHECKING:
         Evidence,
         Finding,
         HostActivity,
+        KernelTotal,
         StepSpread,
         Straggler,
     )
+    from gapfinder.processes import SlowRank, TrainingProcess
 
 SCHEMA_VERSION = 1
 
@@ -267,7 +269,14 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
-    """Everything measured in one call of `analyze`; without lanes when no GPU operation was captured."""
+    """Everything measured in one call of `analyze`; without lanes when no GPU operation was captured.
+
+    Attributes:
+        kernels: the kernels with most time, most first.
+        processes: training processes as their NVTX ranges show them, in order of rank, else of host and pid.
+        slow_ranks: processes that the others wait for on the host, slowest first.
+        world_size: ranks in the job; None where no mark tells.
+    """
 
     source: Source
     lanes: tuple[Lane, ...]
@@ -279,3 +288,7 @@ class Analysis:
     step_spreads: tuple[StepSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
     findings: tuple[Finding, ...] = ()
+    kernels: tuple[KernelTotal, ...] = ()
+    processes: tuple[TrainingProcess, ...] = ()
+    slow_ranks: tuple[SlowRank, ...] = ()
+    world_size: int | None = None

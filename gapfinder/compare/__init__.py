@@ -1,0 +1,1 @@
+"""Compares measured trainings: baselines, thresholds, the regression check, differences and history."""

@@ -1,0 +1,1 @@
+"""Checks what a machine needs before a long training: nsys, GPUs, network, libraries, limits. Reads only."""
