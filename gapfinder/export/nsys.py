@@ -48,7 +48,7 @@ class Nsys:
 
     def import_stream(self, stream: Path, *, output: Path) -> None:
         """Turn a .qdstrm that nsys could not finish into a report, with a copy of it beside `output`."""
-        importer = self._importer()
+        importer = self.importer()
         if importer is None:
             raise NsysError(
                 f"{stream} is a capture that nsys never turned into a report, and no QdstrmImporter lies beside "
@@ -60,7 +60,8 @@ class Nsys:
         options = (f"--input-file={copy}", f"--output-file={output.absolute()}")
         _run((importer, *options), named=stream, output=output)
 
-    def _importer(self) -> Path | None:
+    def importer(self) -> Path | None:
+        """Return the QdstrmImporter beside nsys; None where there is none."""
         target = self.path.resolve().parent
         places = (target, target.parent / "host-linux-x64", target.parent / "host-linux-armv8")
         found = shutil.which("QdstrmImporter", path=os.pathsep.join(map(str, places)))

@@ -1,0 +1,80 @@
+"""Checks of free space: what a run fills must not be full before it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gapfinder.doctor.check import Area, Question, Verdict, failure, not_checked, ok, warning
+from gapfinder.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from gapfinder.doctor.machine import Machine, Space
+
+_GB = 10**9
+_TOO_LITTLE, _LITTLE = _GB, 10 * _GB
+_FEW_INODES, _TOO_FEW_INODES = 100_000, 5_000
+# What Docker gives a container that does not ask for more.
+_DOCKER_DEFAULT = 64 * 2**20
+_SHARED_LITTLE = 2 * _GB
+_SHARED = Path("/dev/shm")  # noqa: S108 (read only)
+_TEMPORARY = Path("/tmp")  # noqa: S108 (read only)
+
+
+def _temporary(machine: Machine) -> Verdict:
+    named = machine.environment.get("TMPDIR", "")
+    folder = Path(named) if named else _TEMPORARY
+    advice = "Delete what is old, or set TMPDIR to a large disk: a full one ends the training without a log."
+    return _judged(machine, folder, called=f"TMPDIR={named}" if named else str(folder), advice=advice)
+
+
+def _output(machine: Machine) -> Verdict:
+    advice = "Delete old runs, or write to a large disk: reports and exports of one capture take gigabytes."
+    return _judged(machine, machine.output, called=str(machine.output), advice=advice)
+
+
+def _shared(machine: Machine) -> Verdict:
+    try:
+        space = machine.space(_SHARED)
+    except OSError as error:
+        return not_checked(f"{_SHARED}: {error.strerror}")
+    told = f"{_SHARED}: {_left(space)}"
+    advice = (
+        "Data loaders and NCCL pass data through it, and die with a bus error when it is full: start the container "
+        "with --ipc=host or --shm-size=16g, or delete what is in it."
+    )
+    if space.total_bytes <= _DOCKER_DEFAULT or space.free_bytes < _DOCKER_DEFAULT:
+        return failure(told, advice=advice)
+    if space.free_bytes < _SHARED_LITTLE:
+        return warning(told, advice=advice)
+    return ok(told)
+
+
+def _judged(machine: Machine, folder: Path, *, called: str, advice: str) -> Verdict:
+    try:
+        space = machine.space(folder)
+    except OSError as error:
+        return failure(f"{called}: {error.strerror}", advice="Create the folder, or name another.")
+    told = f"{called}: {_left(space)}"
+    if not space.is_writable:
+        return failure(f"{called}: no permission to write", advice="Change its permissions, or name another folder.")
+    if space.free_bytes < _TOO_LITTLE or (space.inodes and space.free_inodes < _TOO_FEW_INODES):
+        return failure(told, advice=advice)
+    if space.free_bytes < _LITTLE or (space.inodes and space.free_inodes < _FEW_INODES):
+        return warning(told, advice=advice)
+    return ok(told)
+
+
+def _left(space: Space) -> str:
+    size = f"{format_bytes(space.free_bytes)} of {format_bytes(space.total_bytes)} free"
+    return f"{size}, {format_count(space.free_inodes, 'inode')}" if space.inodes else size
+
+
+QUESTIONS = tuple(
+    Question(code=code, area=Area.SPACE, title=title, ask=ask)
+    for code, title, ask in (
+        ("space-temporary", "temporary folder", _temporary),
+        ("space-output", "output folder", _output),
+        ("space-shared-memory", "shared memory", _shared),
+    )
+)
