@@ -77,7 +77,7 @@ def commands() -> None:
     """Find the holes in a GPU timeline, and how much communication is hidden behind compute.
 
     \b
-    Exit codes: 0 good, 2 usage or bad input, 3 the input cannot answer, 4 nsys is missing or failed.
+    Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer, 4 nsys is missing or failed.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from gapfinder.doctor.check import (
     Area,
-    NotCheckedError,
     Question,
     Verdict,
     failure,
     not_checked,
     ok,
-    summed_up,
     warning,
 )
 from gapfinder.errors import InputError

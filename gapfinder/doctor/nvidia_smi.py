@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 SECONDS = 20
 _COMMAND = ("nvidia-smi", "-q", "-x")
-# Drivers before 535 say throttle.
+# Older drivers say throttle.
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_(.+)")
 
 
@@ -114,9 +115,14 @@ def smi_report(machine: Machine) -> SmiReport:
     ran = ask_smi(machine)
     if ran.code:
         raise NotCheckedError(f"nvidia-smi failed: {ran.words()}")
+    return _parsed(ran.output)
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> SmiReport:
     try:
         # The driver of this machine wrote it, and expat bounds what entities may grow to.
-        root = ET.fromstring(ran.output.strip())  # noqa: S314
+        root = ET.fromstring(text.strip())  # noqa: S314
     except ET.ParseError as error:
         raise NotCheckedError(f"nvidia-smi -q -x printed no XML: {error}") from error
     if root.tag != "nvidia_smi_log":

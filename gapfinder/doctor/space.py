@@ -17,7 +17,7 @@ _FEW_INODES, _TOO_FEW_INODES = 100_000, 5_000
 # What Docker gives a container that does not ask for more.
 _DOCKER_DEFAULT = 64 * 2**20
 _SHARED_LITTLE = 2 * _GB
-_SHARED = Path("/dev/shm")  # noqa: S108 (read only)
+SHARED = Path("/dev/shm")  # noqa: S108 (read only)
 _TEMPORARY = Path("/tmp")  # noqa: S108 (read only)
 
 
@@ -35,10 +35,10 @@ def _output(machine: Machine) -> Verdict:
 
 def _shared(machine: Machine) -> Verdict:
     try:
-        space = machine.space(_SHARED)
+        space = machine.space(SHARED)
     except OSError as error:
-        return not_checked(f"{_SHARED}: {error.strerror}")
-    told = f"{_SHARED}: {_left(space)}"
+        return not_checked(f"{SHARED}: {error.strerror}")
+    told = f"{SHARED}: {_left(space)}"
     advice = (
         "Data loaders and NCCL pass data through it, and die with a bus error when it is full: start the container "
         "with --ipc=host or --shm-size=16g, or delete what is in it."

@@ -56,7 +56,7 @@ def parse_topology(text: str) -> dict[int, Place]:
         to_gpus = {int(gpu[1]): path for column, path in paths.items() if (gpu := _GPU.fullmatch(column))}
         to_cards = {legend.get(column, column): path for column, path in paths.items() if not _GPU.fullmatch(column)}
         near = row[len(columns) + 1] if len(row) > len(columns) + 1 else ""
-        del to_gpus[int(name[1])]
+        to_gpus.pop(int(name[1]), None)
         places[int(name[1])] = Place(to_gpus=to_gpus, to_cards=to_cards, cpus=parse_cpus(near))
     return places
 

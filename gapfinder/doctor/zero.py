@@ -1,6 +1,7 @@
 """Judges ZeRO settings: what they cost in overlap or memory, and what they give for it.
 
-Names and defaults: https://www.deepspeed.ai/docs/config-json and DeepSpeedZeroConfig in DeepSpeed 0.18.
+Names and defaults: https://www.deepspeed.ai/docs/config-json and DeepSpeedZeroConfig in
+https://github.com/deepspeedai/DeepSpeed/blob/master/deepspeed/runtime/zero/config.py
 """
 
 from __future__ import annotations
