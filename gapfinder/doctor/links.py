@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from gapfinder.doctor.check import Area, NotCheckedError, Question, Verdict, failure, not_checked, ok, warning
-from gapfinder.doctor.nvidia_smi import SECONDS
+from gapfinder.doctor.nvidia_smi import SECONDS, smi_report
 from gapfinder.doctor.topology import QUESTIONS as TOPOLOGY_QUESTIONS
 from gapfinder.doctor.visible import each, judged_gpus
 
@@ -88,7 +89,9 @@ def _nvlink(machine: Machine) -> Verdict:
         return not_checked("no GPU with NVLink")
     if not any(speed for links in told.values() for speed in links):
         return not_checked("no NVLink is active; GPUs without bridges or switches have none")
-    best = {gpu.name: max(_active(told.get(other.index, ()), alike=gpu, to=other) for other in gpus) for gpu in gpus}
+    best: dict[str, int] = defaultdict(int)
+    for gpu in smi_report(machine).gpus:
+        best[gpu.name] = max(best[gpu.name], sum(map(bool, told.get(gpu.index, ()))))
 
     def judge(gpu: Gpu) -> Verdict:
         links = told[gpu.index]
@@ -108,10 +111,6 @@ def _nvlink(machine: Machine) -> Verdict:
         return ok(f"{count} at {active[0]:g} GB/s" if active else f"{count}")
 
     return each(gpus, what="NVLink state", value=lambda gpu: gpu if told.get(gpu.index) else None, judge=judge)
-
-
-def _active(links: tuple[float, ...], *, alike: Gpu, to: Gpu) -> int:
-    return sum(map(bool, links)) if alike.name == to.name else 0
 
 
 def _links(machine: Machine) -> Mapping[int, tuple[float, ...]]:

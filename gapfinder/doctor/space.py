@@ -30,7 +30,20 @@ def _temporary(machine: Machine) -> Verdict:
 
 def _output(machine: Machine) -> Verdict:
     advice = "Delete old runs, or write to a large disk: reports and exports of one capture take gigabytes."
-    return _judged(machine, machine.output, called=str(machine.output), advice=advice)
+    folder = _existing(machine, machine.output)
+    called = str(machine.output) if folder == machine.output else f"{machine.output} (to be made in {folder})"
+    return _judged(machine, folder, called=called, advice=advice)
+
+
+def _existing(machine: Machine, folder: Path) -> Path:
+    """Return the folder, or the nearest above it that is there: a run makes its own."""
+    try:
+        machine.space(folder)
+    except FileNotFoundError:
+        return folder if folder == folder.parent else _existing(machine, folder.parent)
+    except OSError:
+        return folder
+    return folder
 
 
 def _shared(machine: Machine) -> Verdict:

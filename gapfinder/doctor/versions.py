@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.doctor.check import Area, NotCheckedError, Question, Verdict, failure, not_checked, ok, warning
+from gapfinder.doctor.nsys import found_nsys
 from gapfinder.doctor.nvidia_smi import smi_report
 from gapfinder.doctor.visible import visible
 
@@ -137,8 +138,6 @@ def _devices(machine: Machine) -> Verdict:
 
 
 def _nsys(machine: Machine) -> Verdict:
-    from gapfinder.doctor.nsys import found_nsys
-
     nsys, cuda = found_nsys(machine), smi_report(machine).cuda
     if cuda is None:
         return not_checked("nvidia-smi tells no version of CUDA")

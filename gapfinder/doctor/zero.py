@@ -149,6 +149,8 @@ def _bucket(name: str, value: object) -> Verdict:
 
 
 def _offloaded_optimizer(configuration: Configuration) -> Verdict:
+    if not isinstance(configuration.zero.get("offload_optimizer", {}), dict | None):
+        return _no_object(configuration, "offload_optimizer")
     device, settings = _offload(configuration, "offload_optimizer", old="cpu_offload")
     if device is None:
         return ok("optimizer states stay on the GPU")
@@ -158,6 +160,8 @@ def _offloaded_optimizer(configuration: Configuration) -> Verdict:
 
 
 def _offloaded_parameters(configuration: Configuration) -> Verdict:
+    if not isinstance(configuration.zero.get("offload_param", {}), dict | None):
+        return _no_object(configuration, "offload_param")
     device, settings = _offload(configuration, "offload_param", old="cpu_offload_param")
     if device is None:
         return ok("parameters stay on the GPU")
@@ -170,12 +174,17 @@ def _offloaded_parameters(configuration: Configuration) -> Verdict:
     )
 
 
+def _no_object(configuration: Configuration, name: str) -> Verdict:
+    told = json.dumps(configuration.zero[name])
+    return failure(f"{name} is {told}", advice='DeepSpeed wants an object, such as {"device": "cpu"}.')
+
+
 def _offload(configuration: Configuration, name: str, *, old: str) -> tuple[str | None, Mapping[str, object]]:
     """Return where something is kept in place of the GPU, None where nowhere, and how."""
     settings = configuration.zero.get(name)
     if isinstance(settings, dict):
-        device = str(settings.get("device", "none"))
-        return (None if device in ("none", AUTO) else device), settings
+        device = settings.get("device")
+        return (None if device in (None, "none", AUTO) else str(device)), settings
     return ("cpu" if configuration.zero.get(old) is True else None), {}
 
 

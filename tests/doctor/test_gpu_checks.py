@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from doctor_machines import A100, SMI, checks, edited, machine, recorded, said
+from doctor_machines import A100, NVLINK, RECORDED, SMI, TOPOLOGY, checks, edited, machine, recorded, said
 
 from gapfinder.doctor.check import NotCheckedError, Status
 from gapfinder.doctor.gpus import QUESTIONS as GPU_QUESTIONS
@@ -163,16 +163,12 @@ def test_only_visible_gpus_are_judged(tmp_path):
     ],
 )
 def test_without_an_answer_nothing_is_good_or_bad(answer, tmp_path):
-    from doctor_machines import NVLINK, TOPOLOGY
-
     found = checks(machine(tmp_path, programs={SMI: answer, TOPOLOGY: answer, NVLINK: answer}))
     assert {found[code].status for code in CODES} == {Status.NOT_CHECKED}
     assert all("nvidia-smi" in found[code].seen for code in CODES)
 
 
 def test_recorded_garbage_is_no_report(tmp_path):
-    from doctor_machines import RECORDED
-
     text = (RECORDED / "garbage.bin").read_bytes().decode(errors="replace")
     found = with_xml(tmp_path, text)
     assert {found[code].status for code in GPU_CODES} == {Status.NOT_CHECKED}

@@ -95,13 +95,29 @@ def with_free(free, *, inodes=ROOMY.free_inodes):
         (with_free(10**12, inodes=0), Status.FAILURE),
         (replace(ROOMY, inodes=0, free_inodes=0), Status.OK),
         (replace(ROOMY, is_writable=False), Status.FAILURE),
-        (FileNotFoundError(2, "No such file or directory"), Status.FAILURE),
+        (OSError(5, "Input/output error"), Status.FAILURE),
     ],
 )
 @pytest.mark.parametrize(("code", "folder"), [("space-temporary", "/scratch"), ("space-output", "/data/runs")])
 def test_a_folder_that_is_nearly_full_is_told(space, status, code, folder, tmp_path):
     told, seen = found(tmp_path, code, spaces={folder: space}, environment={"TMPDIR": "/scratch"})
     assert (told, folder in seen) == (status, True)
+
+
+def test_a_folder_to_be_made_is_judged_by_the_one_above_it(tmp_path):
+    none = FileNotFoundError(2, "No such file or directory")
+    spaces = {"/data/runs": none, "/data": with_free(10**8)}
+    assert found(tmp_path, "space-output", spaces=spaces) == (
+        Status.FAILURE,
+        "/data/runs (to be made in /data): 100.0 MB of 4.000 TB free, 900,000,000 inodes",
+    )
+
+
+def test_a_temporary_folder_that_is_missing_is_a_failure(tmp_path):
+    spaces = {"/scratch": FileNotFoundError(2, "No such file or directory")}
+    environment = {"TMPDIR": "/scratch"}
+    seen = "TMPDIR=/scratch: No such file or directory"
+    assert found(tmp_path, "space-temporary", spaces=spaces, environment=environment) == (Status.FAILURE, seen)
 
 
 @pytest.mark.parametrize(

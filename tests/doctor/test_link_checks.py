@@ -29,6 +29,12 @@ def test_a_link_that_is_down_on_one_gpu_is_a_failure(tmp_path):
     assert (found.status, found.seen) == (Status.FAILURE, "GPU 1: 17 of 18 links, others have 18")
 
 
+def test_visible_gpus_are_compared_with_all_of_their_model(tmp_path):
+    text = changed(H100_LINKS, gpu=1, link=17, state="<inactive>")
+    alone = machine(tmp_path, programs={NVLINK: said(text)}, environment={"CUDA_VISIBLE_DEVICES": "1"})
+    assert checks(alone)["gpu-nvlink"].seen == "GPU 1: 17 of 18 links, others have 18"
+
+
 def test_a_slower_link_is_a_failure(tmp_path):
     found = nvlink(tmp_path, changed(H100_LINKS, gpu=3, link=4, state="13.281 GB/s"))
     assert (found.status, found.seen) == (Status.FAILURE, "GPU 3: 18 of 18 links, from 13.281 to 26.562 GB/s")

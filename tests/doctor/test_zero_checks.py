@@ -86,6 +86,9 @@ def test_stage_3_overlaps_and_gathers_by_itself(tmp_path):
         ({"reduce_bucket_size": -1}, "zero-buckets", Status.FAILURE, "reduce_bucket_size is -1"),
         ({"offload_optimizer": {"device": "cpu"}}, "zero-offload-optimizer", Status.WARNING, "step on cpu"),
         ({"offload_optimizer": {"device": "none"}}, "zero-offload-optimizer", Status.OK, "stay on the GPU"),
+        ({"offload_optimizer": {"device": None}}, "zero-offload-optimizer", Status.OK, "stay on the GPU"),
+        ({"offload_optimizer": "cpu"}, "zero-offload-optimizer", Status.FAILURE, 'offload_optimizer is "cpu"'),
+        ({"offload_param": True}, "zero-offload-parameters", Status.FAILURE, "offload_param is true"),
         ({"cpu_offload": True}, "zero-offload-optimizer", Status.WARNING, "step on cpu"),
         ({"offload_param": {"device": "cpu"}}, "zero-offload-parameters", Status.FAILURE, "in stage 2"),
         (
