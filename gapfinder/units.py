@@ -153,7 +153,9 @@ def format_count(number: int, noun: str = "") -> str:
     digits = f"{number:,}"
     if not noun:
         return digits
-    return f"{digits} {noun}" if number == 1 else f"{digits} {noun}s"
+    if number == 1:
+        return f"{digits} {noun}"
+    return f"{digits} {noun}es" if noun.endswith("s") else f"{digits} {noun}s"
 
 
 def format_numbers(runs: Iterable[tuple[int, int]]) -> str:

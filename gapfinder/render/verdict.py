@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import chain
+from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.words import lane_name, lane_names, listed
+from gapfinder.findings.words import lane_name, lane_names, listed, process_name
+from gapfinder.processes import Phase
 from gapfinder.render.words import (
     cause_words,
     computing,
@@ -34,7 +36,7 @@ def verdict(analysis: Analysis) -> str:
     """Return the paragraph a person reads first: what was computed, what was lost, most first, and where."""
     total = analysis.total
     if total is None:
-        return _NOTHING.format(files=listed(analysis.source.files))
+        return _on_the_host(analysis) or _NOTHING.format(files=listed(analysis.source.files))
     sentences = (
         _computed(analysis, total),
         _losses(analysis, total),
@@ -50,6 +52,26 @@ def notes(analysis: Analysis) -> tuple[str, ...]:
     own = analysis.coverage.notes
     reasons = (remark for remark, reason in _reasons(analysis) if not any(reason in note for note in own))
     return tuple(dict.fromkeys(chain(own, reasons, _shared_gpus(analysis))))
+
+
+def _on_the_host(analysis: Analysis) -> str:
+    """Return what the training processes did, where no GPU work was captured; empty where they have no steps."""
+    all_steps = [process.steps for process in analysis.processes if process.steps]
+    if not all_steps:
+        return ""
+    ranks = {process.rank for process in analysis.processes if process.steps}
+    noun = "process" if None in ranks or len(ranks) < len(all_steps) else "rank"
+    fewest, most = min(steps.count for steps in all_steps), max(steps.count for steps in all_steps)
+    count = format_count(most, "step") if fewest == most else f"{format_count(fewest)} to {format_count(most, 'step')}"
+    each = " each" if len(all_steps) > 1 else ""
+    length = format_duration(round(median(steps.p50_ns for steps in all_steps)))
+    waited = sum(steps.phases[Phase.DATA_LOADING] for steps in all_steps)
+    share = waited / sum(sum(steps.phases.values()) for steps in all_steps)
+    waiting = f"; {format_share(share)} of it was waiting for data" if waited else ""
+    sentence = f"{format_count(len(all_steps), noun)} ran {count}{each} of {length} (p50){waiting}."
+    slow = [process_name(analysis, one.process) for one in analysis.slow_ranks]
+    slower = f" The others wait for {listed(slow)}." if slow else ""
+    return f"No GPU work was captured. {sentence}{slower}"
 
 
 def _computed(analysis: Analysis, total: Total) -> str:
