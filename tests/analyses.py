@@ -226,7 +226,7 @@ def host_only() -> Analysis:
         ),
         findings=(
             _finding(
-                Severity.CRITICAL, "slow-rank", "Rank 1 is slower on the host than the others, which wait", 20 * MS
+                Severity.CRITICAL, "slow-rank", "Rank 1 is slower on the host than the others, which wait", 42 * MS
             ),
         ),
         world_size=4,

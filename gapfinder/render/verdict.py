@@ -148,7 +148,7 @@ def _longest_hole(analysis: Analysis) -> str:
 
 
 def _reasons(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Yield (sentence, the reason in it); lanes that share a reason share a sentence."""
+    """Yield (sentence, the reason in it); lanes that share a reason share a sentence, and so do other processes."""
     lanes: dict[tuple[str, str], list[int]] = {}
     for index, lane in enumerate(analysis.lanes):
         overlap = "overlap not measured on" if lane.overlap_ratio is None else "no overlap was possible on"
@@ -162,6 +162,12 @@ def _reasons(analysis: Analysis) -> Iterator[tuple[str, str]]:
                 lanes.setdefault((what, reason), []).append(index)
     for (what, reason), indices in lanes.items():
         yield f"{what} {lane_names(analysis, indices)}: {reason}", reason
+    processes: dict[str, list[str]] = {}
+    for index, process in enumerate(analysis.processes):
+        if process.steps_reason is not None and not process.lanes:
+            processes.setdefault(process.steps_reason, []).append(process_name(analysis, index))
+    for reason, names in processes.items():
+        yield f"no steps of {listed(names)}: {reason}", reason
 
 
 def _shared_gpus(analysis: Analysis) -> Iterator[str]:

@@ -19,8 +19,8 @@ PAGE = Page(
     code="slow-rank",
     title="One rank is slower on the host than the others",
     meaning=(
-        "Outside backward, a process takes 20 % longer than the others of its job in most steps. Gradients are exchanged "
-        "in backward, so there all others wait until it comes."
+        "Outside backward, a process takes 20 % longer than the others of its job in most steps. Gradients are "
+        "exchanged in backward, so there all others wait until it comes."
     ),
     measured=(
         "Own time of each process and step (the step without backward ranges) against the median of the other "
