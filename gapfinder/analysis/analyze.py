@@ -67,11 +67,8 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         coverage=_joined_coverage(
             reports,
             files=files,
-            notes=(
-                *_missing_ranks(reports, settings=settings),
-                *straggler_notes(lanes, table),
-                *(() if lanes else slow_rank_notes(processes)),
-            ),
+            notes=_missing_ranks(reports, settings=settings)
+            + (straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)),
         ),
         decided_names=_decided_names(reports),
         collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
