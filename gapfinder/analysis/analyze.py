@@ -56,6 +56,8 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         lanes=[(place, one.process, lane) for (place, one), lane in zip(placed, lanes, strict=True)],
         settings=settings,
     )
+    missing = _missing_ranks(reports, settings=settings)
+    uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
     return Analysis(
         source=Source(
             files=tuple(files),
@@ -64,12 +66,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         ),
         lanes=lanes,
         total=_total(lanes) if lanes else None,
-        coverage=_joined_coverage(
-            reports,
-            files=files,
-            notes=_missing_ranks(reports, settings=settings)
-            + (straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)),
-        ),
+        coverage=_joined_coverage(reports, files=files, notes=missing + uncompared),
         decided_names=_decided_names(reports),
         collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
