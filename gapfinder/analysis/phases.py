@@ -49,7 +49,7 @@ class PhaseRanges:
 
         A range that was open when the capture ended tells nothing of a complete step, and is left out.
         """
-        is_closed = ~ranges["is_open"].to_numpy() & (ranges["end"] > ranges["start"]).to_numpy()
+        is_closed = ~ranges["is_open"].to_numpy()
         is_own = by_code(ranges["domain"], [domain in OWN_DOMAINS for domain in ranges["domain"].cat.categories])
         phases = _phases(ranges, is_own=is_own)
         threads = ranges["thread"].to_numpy()

@@ -24,7 +24,7 @@ PAGE = Page(
     ),
     measured=(
         "Own time of each process and step (the step without backward ranges) against the median of the other "
-        "processes in the step of that number: over it by 20 % and by 5 % of the step, in more than half of the steps."
+        "processes in the step of that number: over it by 20 % and by 10 % of the step, in more than half of the steps."
         " The phase named is the one that differs most. Lost is what the others wait: the slowest one's excess for "
         "each of them, no more than their backward. Silent where the GPU work of several lanes tells: see straggler."
     ),
