@@ -242,8 +242,9 @@ class Finding:
 
     Attributes:
         code: the rule's code, such as "overlap-broken"; docs/rules.md explains it.
-        lost_ns: GPU time lost to it, summed over lanes; 0 where it costs nothing by itself.
-        share: lost_ns as a share of all lanes' windows.
+        lost_ns: GPU time lost to it, summed over lanes; 0 where it costs nothing by itself. Without lanes it is host
+            time, summed over processes.
+        share: lost_ns as a share of all lanes' windows; without lanes, of all processes' steps.
         lane: the lane it is about; None when it is about all.
     """
 

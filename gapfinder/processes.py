@@ -89,17 +89,18 @@ class TrainingProcess:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SlowRank:
-    """A process that the others wait for on the host: its own time is 20 % over the median's in most steps.
+    """A process that the others wait for on the host: its own time is 20 % over theirs in most steps.
 
-    Own time is the step without its backward, in which processes wait for each other's gradients.
+    Own time is the step without its backward, in which processes wait for each other's gradients; theirs is the median
+    of the other processes of the job that have the step, so that of two processes one can be slow.
 
     Attributes:
         process: index into `Analysis.processes`.
-        steps: in how many steps, of how many.
-        own_ratio: its own time to the median process's, median over steps.
+        steps: in how many steps, of how many that another process has as well.
+        own_ratio: its own time to that of the others, median over the slow steps.
         phase: the phase that differs most.
-        phase_ns: how much longer that phase is than the median process's, median over steps.
-        lost_ns: by how much its own time is over the median's, summed over the steps.
+        phase_ns: how much longer that phase is than the others', median over the slow steps.
+        lost_ns: by how much its own time is over that of the others, summed over the slow steps.
     """
 
     process: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
@@ -153,7 +153,14 @@ def format_count(number: int, noun: str = "") -> str:
     digits = f"{number:,}"
     if not noun:
         return digits
-    return f"{digits} {noun}" if number == 1 else f"{digits} {noun}s"
+    if number == 1:
+        return f"{digits} {noun}"
+    return f"{digits} {noun}es" if noun.endswith("s") else f"{digits} {noun}s"
+
+
+def format_numbers(runs: Iterable[tuple[int, int]]) -> str:
+    """Return runs of numbers, each as (first, last), as a list ("0, 3 to 7")."""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def format_shown(shown: int, total: int, noun: str) -> str:

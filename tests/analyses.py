@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis_values import ALL_REDUCE, CLOCK, GEMM, LAYER_NORM, MS, analysis, budget, hole, lane, steps_of, total
+from analysis_values import (
+    ALL_REDUCE,
+    CLOCK,
+    GEMM,
+    LAYER_NORM,
+    MS,
+    analysis,
+    budget,
+    hole,
+    host_steps,
+    lane,
+    steps_of,
+    total,
+    training_process,
+)
 
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, Severity, StepSpread, Straggler
 from gapfinder.model import Analysis, DecidedName, Step, Window
+from gapfinder.processes import Phase, SlowRank
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
 HOSTILE_SHOWN = (
@@ -193,6 +208,31 @@ def nothing() -> Analysis:
     return analysis(notes=("no GPU operation was captured: train.sqlite holds 1 CUDA API call and no kernel or copy",))
 
 
+def host_only() -> Analysis:
+    """Three ranks of four without GPU work: rank 1 is slow in forward, rank 2 has no complete step."""
+    quick = host_steps({Phase.DATA_LOADING: 12, Phase.FORWARD: 6, Phase.BACKWARD: 20, Phase.OTHER: 2})
+    slow = host_steps({Phase.DATA_LOADING: 12, Phase.FORWARD: 20, Phase.BACKWARD: 6, Phase.OTHER: 2}, micro_steps=2)
+    made = analysis(notes=("no GPU operation that takes time was captured", "nothing of rank 3 in this report"))
+    reason = "no step is complete inside the window"
+    return replace(
+        made,
+        processes=(
+            training_process(0, quick),
+            training_process(1, slow),
+            replace(training_process(2, None), steps_reason=reason, host="node-b.cluster.example"),
+        ),
+        slow_ranks=(
+            SlowRank(process=1, steps=(3, 3), own_ratio=1.7, phase=Phase.FORWARD, phase_ns=14 * MS, lost_ns=42 * MS),
+        ),
+        findings=(
+            _finding(
+                Severity.CRITICAL, "slow-rank", "Rank 1 is slower on the host than the others, which wait", 42 * MS
+            ),
+        ),
+        world_size=4,
+    )
+
+
 def no_communication() -> Analysis:
     """One GPU that only computes and copies."""
     reason = "no communication operation ran"
@@ -283,6 +323,15 @@ def hostile() -> Analysis:
     return replace(
         made,
         collectives=(replace(_all_reduce(HOSTILE, exposed_ns=MS), operation=HOSTILE),),
+        processes=tuple(
+            replace(
+                training_process(rank, host_steps({Phase.FORWARD: 10, Phase.BACKWARD: 20}, name=HOSTILE)),
+                file=HOSTILE,
+                rank=None,
+                host=f"{rank}{HOSTILE}",
+            )
+            for rank in (0, 1)
+        ),
         findings=tuple(_finding(severity, HOSTILE, HOSTILE, 10 * MS) for severity in Severity),
     )
 
@@ -332,6 +381,7 @@ SITUATIONS = {
         healthy,
         explained,
         nothing,
+        host_only,
         no_communication,
         graphs,
         idle_unknown,

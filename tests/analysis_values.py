@@ -21,6 +21,7 @@ from gapfinder.model import (
     Total,
     Window,
 )
+from gapfinder.processes import HostStep, HostSteps, Phase, TrainingProcess
 
 MS = 1_000_000
 CLOCK = 60_000 * MS
@@ -130,6 +131,40 @@ def steps_of(budgets: list[Budget], *, dropped: int = 1, mean: int, p50: int, p9
     )
     summed = Budget(**{part.name: sum(getattr(spent, part.name) for spent in budgets) for part in fields(Budget)})
     return Steps(items=items, total=summed, dropped=dropped, mean_ns=mean, p50_ns=p50, p99_ns=p99)
+
+
+def host_steps(spent: dict[Phase, int], *, count: int = 3, micro_steps: int = 1, name: str = "step {}") -> HostSteps:
+    """Return equal steps on the host that follow one another from CLOCK on; `spent` is in ms."""
+    phases = {phase: spent.get(phase, 0) * MS for phase in Phase}
+    length = sum(phases.values())
+    items = tuple(
+        HostStep(
+            name=name.replace("{}", str(number)),
+            number=number,
+            start_ns=CLOCK + number * length,
+            end_ns=CLOCK + (number + 1) * length,
+            micro_steps=micro_steps,
+            phases=phases,
+        )
+        for number in range(1, count + 1)
+    )
+    sums = {phase: ns * count for phase, ns in phases.items()}
+    return HostSteps(items=items, dropped=1, mean_ns=length, p50_ns=length, p99_ns=length, phases=sums)
+
+
+def training_process(rank: int, steps: HostSteps | None) -> TrainingProcess:
+    """Return a rank of a job of four on one host, without a lane."""
+    return TrainingProcess(
+        file="train.sqlite",
+        pid=4_711 + rank,
+        rank=rank,
+        local_rank=rank,
+        world_size=4,
+        host="node-a",
+        lanes=(),
+        steps=steps,
+        steps_reason=None if steps else "no NVTX ranges were captured",
+    )
 
 
 def analysis(

@@ -22,6 +22,7 @@ from gapfinder.findings import explained
 from gapfinder.findings.faults import FAULTS
 from gapfinder.findings.registry import PAGES
 from gapfinder.load import load_profile
+from gapfinder.processes import Phase
 from gapfinder.render import render_json, render_text
 from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings
 
@@ -74,14 +75,14 @@ def keys(value: object, path: str = "") -> set[str]:
     """Every key of a JSON value with the way to it, such as "lanes[].window.start_ns"."""
     if isinstance(value, list):
         return set().union(*(keys(item, f"{path}[]") for item in value))
-    if not isinstance(value, dict) or path.endswith(("causes", "shares")):
+    if not isinstance(value, dict) or path.endswith(("causes", "shares", "phases")):
         return set()
     places = {key: f"{path}.{key}" if path else key for key in value}
     return set(places.values()).union(*(keys(value[key], place) for key, place in places.items()))
 
 
 def test_every_json_name_is_described_and_no_other():
-    situations = (analyses.healthy(), analyses.explained())
+    situations = (analyses.healthy(), analyses.explained(), analyses.host_only())
     written = set().union(*(keys(json.loads(render_json(situation))) for situation in situations))
     assert "lanes[].steps.items[].overlap_ratio" in written
     described = {line.split("`")[1] for line in document("json.md").splitlines() if line.startswith("| `")}
@@ -135,8 +136,8 @@ def test_the_readme_shows_the_real_report():
     assert [line for line in shown if line not in printed] == []
 
 
-def test_every_cause_is_described():
-    assert [cause for cause in Cause if f"`{cause}`" not in document("meaning.md")] == []
+def test_every_cause_and_phase_is_described():
+    assert [name for name in (*Cause, *Phase) if f"`{name}`" not in document("meaning.md")] == []
 
 
 @pytest.mark.parametrize(("name", "codes"), [("rules.md", PAGES), ("faults.md", FAULTS)])

@@ -11,6 +11,9 @@ from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
+from gapfinder.analysis.processes import join_processes
+from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks
+from gapfinder.analysis.slow_ranks import find_slow_ranks, slow_rank_notes
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
@@ -47,6 +50,14 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         for lane, (_, one), own in zip(lanes, placed, times, strict=True)
     )
     table = compare_steps(lanes, host=[one.host_steps for _, one in placed])
+    processes = join_processes(
+        [report.processes for report in reports],
+        files=files,
+        lanes=[(place, one.process, lane) for (place, one), lane in zip(placed, lanes, strict=True)],
+        settings=settings,
+    )
+    missing = _missing_ranks(reports, settings=settings)
+    uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
     return Analysis(
         source=Source(
             files=tuple(files),
@@ -55,13 +66,25 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         ),
         lanes=lanes,
         total=_total(lanes) if lanes else None,
-        coverage=_joined_coverage(reports, files=files, notes=straggler_notes(lanes, table)),
+        coverage=_joined_coverage(reports, files=files, notes=missing + uncompared),
         decided_names=_decided_names(reports),
         collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
         stragglers=find_stragglers(table, kept=kept, times=times),
+        processes=processes,
+        slow_ranks=find_slow_ranks(processes),
+        world_size=common_world_size(_marks(reports)),
     )
+
+
+def _marks(reports: Sequence[MeasuredReport]) -> list[RankMark]:
+    return [mark for report in reports for mark in report.rank_marks.values()]
+
+
+def _missing_ranks(reports: Sequence[MeasuredReport], *, settings: Settings) -> tuple[str, ...]:
+    busy = [report.rank_marks.get(process) for report in reports for process in report.busy_processes]
+    return missing_ranks(_marks(reports), busy=busy, told=settings.ranks, reports=len(reports))
 
 
 def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> None:
@@ -79,12 +102,21 @@ def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> No
                 f"no GPU work between {format_time(start)} and {format_time(end)}; "
                 f"the capture's GPU work runs from {format_time(first)} to {format_time(last)}"
             )
-    if settings.step_range is not None and spans and not any(report.lanes for report in reports):
-        numbers = sorted({number for report in reports for number in report.step_numbers})
-        if not numbers:
+    numbers = sorted({number for report in reports for number in report.step_numbers})
+    if settings.step_range is not None and not _has_steps(reports):
+        if spans and not numbers:
             raise InconclusiveError("no steps were found, so --steps cannot be answered; see --step-pattern")
         first, last = settings.step_range
-        raise InputError(f"no step in {first}:{last}; the steps with GPU work are {numbers[0]} to {numbers[-1]}")
+        if numbers and not any(first <= number < last for number in numbers):
+            which = "the steps with GPU work" if spans else "the steps"
+            raise InputError(f"no step in {first}:{last}; {which} are {numbers[0]} to {numbers[-1]}")
+
+
+def _has_steps(reports: Sequence[MeasuredReport]) -> bool:
+    """Say whether some lane, or where there is no GPU work some process, has steps that were asked for."""
+    if any(report.spans for report in reports):
+        return any(report.lanes for report in reports)
+    return any(process.steps for report in reports for process in report.processes.values())
 
 
 def _joined_lanes(

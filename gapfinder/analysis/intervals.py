@@ -119,6 +119,39 @@ def subtract(one: Intervals, other: Intervals) -> Intervals:
     return intersect(one, complement(other, window=span))
 
 
+def painted(starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Lay intervals over one another in the order given and return what is seen: each moment shows the last one there.
+
+    Every interval is painted as the two overlapping blocks, as long as the largest power of two that fits, that cover
+    it; blocks are then halved from the longest down, so that any n intervals take n log n steps.
+
+    Args:
+        starts: shape (n,), ns.
+        ends: shape (n,), ns; intervals without length are not seen.
+
+    Returns:
+        starts and ends of disjoint pieces in order of time, shape (m,), ns, and the place of the interval each shows.
+    """
+    places = np.flatnonzero(ends > starts)
+    if len(places) == 0:
+        return EMPTY.starts, EMPTY.ends, places
+    starts, ends = starts[places], ends[places]
+    edges = np.sort(np.concatenate([starts, ends]))
+    edges = edges[np.append([True], edges[1:] != edges[:-1])]  # np.unique takes 50 times as long
+    first, last = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+    exponents = np.frexp(last - first)[1] - 1
+    seen = np.full(len(edges) - 1, -1, np.int64)
+    for exponent in range(int(exponents.max()), -1, -1):
+        mine = exponents == exponent
+        np.maximum.at(seen, first[mine], places[mine])
+        np.maximum.at(seen, last[mine] - (1 << exponent), places[mine])
+        if exponent:
+            half = 1 << (exponent - 1)
+            seen[half:] = np.maximum(seen[half:], seen[:-half])
+    shown = np.flatnonzero(seen >= 0)
+    return edges[shown], edges[shown + 1], seen[shown]
+
+
 class Measure:
     """Answers how much of a set lies in any stretch of time; built once, each answer takes two binary searches."""
 

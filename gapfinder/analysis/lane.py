@@ -9,7 +9,8 @@ import numpy as np
 
 from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
-from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
+from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
+from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause, Evidence, HostActivity
@@ -54,10 +55,10 @@ class LaneMeasurement:
         """Return the lane's steps, or why there are none."""
         profile, process = self._report.profile, self.operations.process
         if not profile.has_nvtx:
-            return None, "no NVTX ranges were captured"
+            return None, NO_NVTX
         ranges = self._report.steps.get(process)
         if ranges is None:
-            return None, "no NVTX range of this process matches the step pattern"
+            return None, NO_STEP_RANGES
         if process not in self._report.launches:
             return None, "no CUDA API calls were captured, so GPU work cannot be assigned to steps"
         windows = step_windows(self.operations, ranges=ranges, launches=self._report.launches[process])
@@ -121,7 +122,7 @@ class LaneMeasurement:
             causes={},
             host=self._activity(parts, window),
             steps=steps,
-            steps_reason=None if steps else self._steps_reason or "no step is complete inside the window",
+            steps_reason=None if steps else self._steps_reason or NO_COMPLETE_STEP,
         )
         return lane, charged
 

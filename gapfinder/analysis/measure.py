@@ -13,6 +13,7 @@ from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
 from gapfinder.analysis.payloads import Payloads
+from gapfinder.analysis.processes import measure_processes
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.analysis.stragglers import HostSteps, host_steps
 from gapfinder.model import Coverage, Lane, Window
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
+    from gapfinder.analysis.ranks import RankMark
     from gapfinder.explanations import Buckets
     from gapfinder.load import Profile
+    from gapfinder.processes import TrainingProcess
     from gapfinder.settings import Settings
 
     _Gpus = dict[tuple[int, int], tuple[int | None, str | None]]
@@ -57,8 +60,11 @@ class MeasuredReport:
     Attributes:
         lanes: in order of process and device.
         spans: first to last operation of every lane, those outside the asked window or steps too.
-        step_numbers: numbers of the steps with GPU work.
+        step_numbers: numbers of the steps with GPU work; of all steps where there is no GPU work.
         devices: CUDA device numbers seen, those not asked for too.
+        rank_marks: by process key.
+        busy_processes: keys of the processes with GPU work, that not asked for too.
+        processes: training processes by key, their file and lanes still empty.
         name_times: summed kernel time by kernel name, in ns.
         decisions: what each kernel name counted as.
     """
@@ -70,6 +76,9 @@ class MeasuredReport:
     spans: tuple[Window, ...]
     step_numbers: frozenset[int]
     devices: frozenset[int]
+    rank_marks: dict[int, RankMark]
+    busy_processes: frozenset[int]
+    processes: dict[int, TrainingProcess]
     coverage: Coverage
     name_times: dict[str, int]
     decisions: dict[str, Decision]
@@ -83,6 +92,7 @@ class _Tally:
     spans: list[Window] = field(default_factory=list)
     step_numbers: set[int] = field(default_factory=set)
     devices: set[int] = field(default_factory=set)
+    busy_processes: set[int] = field(default_factory=set)
     without_time: int = 0
 
 
@@ -108,12 +118,19 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         export_schema_version=profile.export_schema_version,
         lanes=tuple(tally.lanes),
         spans=tuple(tally.spans),
-        step_numbers=frozenset(tally.step_numbers),
+        step_numbers=frozenset(tally.step_numbers if tally.spans else _numbers_on_host(report)),
         devices=frozenset(tally.devices),
+        rank_marks=report.rank_marks,
+        busy_processes=frozenset(tally.busy_processes),
+        processes=measure_processes(report, settings=settings, with_lanes=(lane.process for lane in tally.lanes)),
         coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
         name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
     )
+
+
+def _numbers_on_host(report: Report) -> set[int]:
+    return {number for steps in report.steps.values() for number in steps.numbers.tolist()}
 
 
 def _measured(
@@ -122,7 +139,7 @@ def _measured(
     """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
     operations = measurement.operations
     gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
-    lane, holes = measurement.lane(window, rank=report.ranks.get(operations.process), gpu_name=gpu_name)
+    lane, holes = measurement.lane(window, rank=report.rank(operations.process), gpu_name=gpu_name)
     steps = measurement.complete_steps(window)
     return MeasuredLane(
         lane=lane,
@@ -145,9 +162,11 @@ def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterat
     """Yield the lanes that are asked for and have operations that take time, with their span."""
     for operations in split_lanes(report):
         tally.devices.add(operations.device)
+        span = operations.span()
+        if span is not None:
+            tally.busy_processes.add(operations.process)
         if settings.gpus and operations.device not in settings.gpus:
             continue
-        span = operations.span()
         if span is None:
             tally.without_time += 1
             continue

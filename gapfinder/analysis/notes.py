@@ -36,7 +36,6 @@ def report_notes(
     notes += _reasons(lanes)
     notes += _copy_notes(report)
     notes += _step_notes(report, lanes)
-    notes += _rank_notes(report, lanes)
     return tuple(notes)
 
 
@@ -111,14 +110,6 @@ def _step_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
     overlaps = sum(ranges.overlaps for ranges in report.steps.values())
     if overlaps:
         yield f"{format_count(overlaps, 'step range')} began before an earlier one had ended: steps overlap on the host"
-
-
-def _rank_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
-    """Name the ranks whose process told its rank, but has no GPU work in the report."""
-    seen = {lane.rank for lane in lanes}
-    silent = sorted(rank for rank in report.ranks.values() if rank not in seen)
-    if silent and lanes:
-        yield f"no GPU work of rank {', '.join(map(str, silent))} in this report (world size {report.world_size})"
 
 
 def _of_lanes(count: int, total: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,10 @@ from gapfinder.analysis.host_events import HostEvents
 from gapfinder.analysis.host_names import overhead_causes, range_causes
 from gapfinder.analysis.host_time import HostTime
 from gapfinder.analysis.launches import Launches, launches_by_process
+from gapfinder.analysis.ranks import RankMark, find_rank_marks
 from gapfinder.analysis.step_ranges import StepRanges, find_step_ranges
 from gapfinder.analysis.unseen import unseen_work
 from gapfinder.settings import CountCopies
-from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from gapfinder.settings import Settings
 
     Bools = NDArray[np.bool_]
-
-# Written by the training-side hook, one mark per process.
-RANK_DOMAIN = "gapfinder"
-_RANK_MARK = re.compile(r"rank=(?P<rank>\d{1,9})\b.*?\bworld_size=(?P<world>\d{1,9})\b")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +46,7 @@ class Report:
         overheads: what the profiler and the driver took for themselves, by cause.
         telling_ranges: NVTX ranges whose text says what the host was busy with, by cause.
         steps: step ranges by process key.
-        ranks: rank by process key, where marks tell it.
-        world_size: number of ranks in the job, where marks tell it.
+        rank_marks: who a process is in its job, by process key, where marks tell it.
         unseen_work: why idle time cannot be known, by process key, where launched work is not in the report.
     """
 
@@ -68,10 +62,14 @@ class Report:
     overheads: dict[Cause, HostEvents]
     telling_ranges: dict[Cause, HostEvents]
     steps: dict[int, StepRanges]
-    ranks: dict[int, int]
-    world_size: int | None
+    rank_marks: dict[int, RankMark]
     unseen_work: dict[int, str]
     _host_times: dict[int, HostTime] = field(default_factory=dict)
+
+    def rank(self, process: int) -> int | None:
+        """Return the rank of a process, where its mark tells it."""
+        mark = self.rank_marks.get(process)
+        return mark.rank if mark else None
 
     def host_time(self, process: int) -> HostTime:
         """Return what the threads of a process did; only that of one process is kept, for lanes come in order."""
@@ -91,7 +89,6 @@ def prepare(profile: Profile, *, settings: Settings) -> Report:
     calls = profile.read_calls()
     launches = launches_by_process(calls)
     peer = peer_copies(profile.copies)
-    ranks, world_size = _ranks(profile.marks)
     return Report(
         profile=profile,
         kernel_names=names,
@@ -105,8 +102,7 @@ def prepare(profile: Profile, *, settings: Settings) -> Report:
         overheads=_by_cause(profile.read_overheads(), overhead_causes),
         telling_ranges=_by_cause(profile.ranges, range_causes),
         steps=find_step_ranges(profile.ranges, pattern=settings.step_pattern),
-        ranks=ranks,
-        world_size=world_size,
+        rank_marks=find_rank_marks(profile.marks),
         unseen_work=unseen_work(profile, calls),
     )
 
@@ -116,20 +112,6 @@ def _communication_copies(profile: Profile, *, settings: Settings, launches: dic
         return np.zeros(len(profile.copies), np.bool_)
     collective = collective_copies(profile.copies, ranges=profile.ranges, launches=launches)
     return collective | peer if settings.count_copies is CountCopies.PEER else collective
-
-
-def _ranks(marks: pd.DataFrame) -> tuple[dict[int, int], int | None]:
-    """Return rank by process key and the world size, from the hook's marks."""
-    ranks: dict[int, int] = {}
-    world_sizes: set[int] = set()
-    ours = marks[marks["domain"] == RANK_DOMAIN]
-    told = zip(ours["start"].tolist(), ours["thread"].tolist(), ours["name"].astype(str), strict=True)
-    for _, thread, text in sorted(told):
-        match = _RANK_MARK.match(text)
-        if match is not None:
-            ranks.setdefault(thread & PROCESS_MASK, int(match["rank"]))
-            world_sizes.add(int(match["world"]))
-    return ranks, max(world_sizes, default=None)
 
 
 def _by_cause(

@@ -14,6 +14,8 @@ from gapfinder.settings import compile_pattern
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 DEFAULT_STEP_PATTERN = (
     r"(?P<stem>step|iteration|iter|train(?:ing)?[_ ]step|ProfilerStep)(?:[\s_:=#.-]*(?P<number>\d+))?"
 )
+
+NO_NVTX = "no NVTX ranges were captured"
+NO_STEP_RANGES = "no NVTX range of this process matches the step pattern"
 
 # A library's ranges are never steps, whatever their text.
 _LIBRARY_DOMAINS = frozenset(
@@ -65,6 +70,7 @@ class StepRanges:
         numbers: shape (n,); the number in each step's text, else its position from 0.
         starts: shape (n,), ns.
         ends: shape (n,), ns; the largest int64 for a range that was open when the capture ended.
+        threads: shape (n,); globalTid on which each range began.
         overlaps: how many ranges begin before an earlier one has ended.
     """
 
@@ -72,6 +78,7 @@ class StepRanges:
     numbers: Int64s
     starts: Int64s
     ends: Int64s
+    threads: Int64s
     overlaps: int
 
     def __len__(self) -> int:
@@ -97,9 +104,8 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
     compiled = compile_pattern(pattern or DEFAULT_STEP_PATTERN)
     texts = ranges["name"].cat.categories.tolist()
     matches = [compiled.fullmatch(text) for text in texts]
-    libraries = ranges["domain"].cat.categories.str.lower().isin(_LIBRARY_DOMAINS)
-    is_step = _by_code(ranges["name"], [match is not None for match in matches])
-    is_step &= ~_by_code(ranges["domain"], libraries.tolist())
+    is_step = by_code(ranges["name"], [match is not None for match in matches])
+    is_step &= ~by_code(ranges["domain"], is_library(ranges["domain"].cat.categories))
     found = ranges[is_step]
     if found.empty:
         return {}
@@ -111,14 +117,25 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
     )
     found = found[found["kind"] == _main_kind(found)]
     found = found.assign(end=found["end"].mask(found["is_open"], _OPEN_END), text=found["name"].astype(str))
-    found = found.sort_values(["process", "start", "end", "text"], kind="stable")
+    found = found.sort_values(["process", "start", "end", "text", "thread"], kind="stable")
     numbers = {text: _number(match) for text, match in zip(texts, matches, strict=True) if match is not None}
     names, starts, ends = found["text"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
-    processes = found["process"].to_numpy()
+    processes, threads = found["process"].to_numpy(), found["thread"].to_numpy()
     return {
-        int(processes[rows.start]): _step_ranges(tuple(names[rows]), starts[rows], ends[rows], numbers)
+        int(processes[rows.start]): _step_ranges(tuple(names[rows]), starts[rows], ends[rows], threads[rows], numbers)
         for rows in _groups(processes)
     }
+
+
+def is_library(domains: Iterable[str]) -> list[bool]:
+    """Say which NVTX domains are a library's, whose ranges tell nothing of the training."""
+    return [domain.lower() in _LIBRARY_DOMAINS for domain in domains]
+
+
+def by_code(column: pd.Series, values: list[bool]) -> NDArray[np.bool_]:
+    """Return what holds for each row of a category column, given what holds for each category."""
+    rows: NDArray[np.bool_] = np.array([*values, False], np.bool_)[column.cat.codes.to_numpy()]
+    return rows
 
 
 def _main_kind(found: pd.DataFrame) -> str:
@@ -139,17 +156,14 @@ def _groups(*keys: NDArray[Any]) -> list[slice]:
     return [slice(first, last) for first, last in itertools.pairwise(edges)]
 
 
-def _step_ranges(names: tuple[str, ...], starts: Int64s, ends: Int64s, numbers: dict[str, int | None]) -> StepRanges:
+def _step_ranges(
+    names: tuple[str, ...], starts: Int64s, ends: Int64s, threads: Int64s, numbers: dict[str, int | None]
+) -> StepRanges:
     told = [numbers[name] for name in names]
     unique = len({number for number in told if number is not None}) == len(told)
     positions = [number if unique and number is not None else place for place, number in enumerate(told)]
     overlaps = int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum())
-    return StepRanges(names, np.array(positions, np.int64), starts, ends, overlaps)
-
-
-def _by_code(column: pd.Series, values: list[bool]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return each row's value, given one for each category."""
-    return np.array([*values, False], np.bool_)[column.cat.codes.to_numpy()]
+    return StepRanges(names, np.array(positions, np.int64), starts, ends, threads, overlaps)
 
 
 def _group(match: re.Match[str] | None, name: str) -> str:

@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from gapfinder.analysis.timeline import Timeline
     from gapfinder.model import Budget
 
+NO_COMPLETE_STEP = "no step is complete inside the window"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class StepWindows:
-    """The steps of one lane that have GPU work, in order.
+    """The steps of one lane that have GPU work, or of one process on the host, in order.
 
     Attributes:
         ranges: the process's step ranges.
         places: shape (n,); which of `ranges` each step is.
-        starts: shape (n,), ns, on the GPU.
+        starts: shape (n,), ns.
         ends: shape (n,), ns; after the start.
     """
 
@@ -110,8 +112,7 @@ def measure_steps(steps: StepWindows, *, timeline: Timeline, is_overlap_visible:
         return None
     parts = timeline.parts(steps.starts, steps.ends)
     (total,) = as_budgets(parts.sum(axis=0, keepdims=True))
-    lengths = steps.ends - steps.starts
-    p50, p99 = np.percentile(lengths, [50, 99])
+    mean, p50, p99 = length_statistics(steps.ends - steps.starts)
     return Steps(
         items=_items(
             steps,
@@ -121,10 +122,16 @@ def measure_steps(steps: StepWindows, *, timeline: Timeline, is_overlap_visible:
         ),
         total=total,
         dropped=len(steps.ranges) - len(steps),
-        mean_ns=round(total.window_ns / len(steps)),
-        p50_ns=round(float(p50)),
-        p99_ns=round(float(p99)),
+        mean_ns=mean,
+        p50_ns=p50,
+        p99_ns=p99,
     )
+
+
+def length_statistics(lengths: Int64s) -> tuple[int, int, int]:
+    """Return mean, p50 and p99 of lengths in ns, rounded to whole ns; the quantiles are interpolated linearly."""
+    p50, p99 = np.percentile(lengths, [50, 99])
+    return round(int(lengths.sum()) / len(lengths)), round(float(p50)), round(float(p99))
 
 
 def _items(

@@ -58,7 +58,9 @@ def analyze(
         report = _render(analysis, form=form, is_terminal=False)
         write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
     if not analysis.lanes:
-        raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured; see the report")
+        raise InconclusiveError(
+            "nothing to measure on a GPU: no operation that takes time was captured; see the report"
+        )
 
 
 def _beside(profiles: Sequence[Path]) -> Iterator[Path]:

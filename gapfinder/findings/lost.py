@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CRITICAL_SHARE = 0.10
 WARNING_SHARE = 0.02
 MENTIONED_SHARE = 0.001
-"""Shares of all lanes' windows from which a finding is critical, a warning, or worth a word at all."""
+"""Shares of all lanes' windows from which a finding is critical, a warning, or worth a word; see `share_of`."""
 
 _ADVICE_SENTENCES = 2
 _MOST = 0.5
@@ -64,9 +64,14 @@ def finding(  # noqa: PLR0913 (all but the first two by name; each is a field of
 
 
 def share_of(analysis: Analysis, ns: int) -> float:
-    """Return `ns`, summed over lanes, as a share of all lanes' windows."""
-    window = sum(lane.window.duration_ns for lane in analysis.lanes)
+    """Return `ns`, summed over lanes, as a share of all lanes' windows; without lanes, of all processes' steps."""
+    window = sum(lane.window.duration_ns for lane in analysis.lanes) if analysis.lanes else step_time(analysis)
     return ns / window if window else 0.0
+
+
+def step_time(analysis: Analysis) -> int:
+    """Return the length of all steps on the host, summed over processes."""
+    return sum(sum(process.steps.phases.values()) for process in analysis.processes if process.steps)
 
 
 def measured_lanes(analysis: Analysis) -> Iterator[tuple[int, Lane]]:

@@ -14,6 +14,7 @@ from gapfinder.findings.rules import (
     capture_quality,
     checkpoint_pause,
     data_starved,
+    data_wait,
     device_wait,
     exposed_collective,
     exposed_copies,
@@ -28,6 +29,7 @@ from gapfinder.findings.rules import (
     pipeline_bubble,
     single_stream,
     slow_link,
+    slow_rank,
     step_time_drift,
     straggler,
     sync_stall,
@@ -53,8 +55,10 @@ _OWN = (
     exposed_collective,
     slow_link,
     straggler,
+    slow_rank,
     unbalanced_input,
     data_starved,
+    data_wait,
     sync_stall,
     pageable_copies,
     exposed_copies,
@@ -78,6 +82,9 @@ PAGES: dict[str, Page] = {module.PAGE.code: module.PAGE for module in _OWN}
 
 RULES: tuple[Rule, ...] = tuple(module.rule for module in _OWN)
 
+_ON_THE_HOST: tuple[Rule, ...] = (slow_rank.rule, data_wait.rule)
+"""The rules that need no lane."""
+
 
 def find(analysis: Analysis) -> tuple[Finding, ...]:
     """Return what all rules find, most lost time first and what is only to know last."""
@@ -99,7 +106,7 @@ def plugins() -> dict[str, EntryPoint]:
 def _found(analysis: Analysis) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Return all findings, and what is wrong with plug-ins."""
     if not analysis.lanes:
-        return (), ()
+        return _in_order(finding for rule in _ON_THE_HOST for finding in _as_list(rule(analysis))), ()
     found = [finding for rule in RULES for finding in _as_list(rule(analysis))]
     broken = []
     for name, point in plugins().items():
@@ -109,8 +116,12 @@ def _found(analysis: Analysis) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
             broken.append(f"the rule {name} ({point.value}) failed: {type(error).__name__}: {error}")
         else:
             found += theirs
-    order = sorted(found, key=lambda one: (one.severity is Severity.INFO, -one.lost_ns, one.code, one.lane or 0))
-    return tuple(order), tuple(broken)
+    return _in_order(found), tuple(broken)
+
+
+def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings, most lost time first and what is only to know last."""
+    return tuple(sorted(found, key=lambda one: (one.severity is Severity.INFO, -one.lost_ns, one.code, one.lane or 0)))
 
 
 def _as_list(result: Finding | Iterable[Finding] | None) -> list[Finding]:

@@ -35,6 +35,13 @@ def lane_names(analysis: Analysis, indices: Sequence[int]) -> str:
     return listed([lane_name(analysis, index) for index in indices])
 
 
+def process_name(analysis: Analysis, index: int) -> str:
+    """Return "rank 3" where the rank is known and no other process has it, else "process 4711", by its process id."""
+    process = analysis.processes[index]
+    is_told = process.rank is not None and sum(one.rank == process.rank for one in analysis.processes) == 1
+    return f"rank {process.rank}" if is_told else f"process {process.pid}"
+
+
 def range_name(text: str) -> str:
     """Return an NVTX range's text without what PyTorch adds to an operation's name, and not without end."""
     name = _ADDED.split(text, maxsplit=1)[0]

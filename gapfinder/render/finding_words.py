@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Severity
-from gapfinder.units import format_duration, format_share
+from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -22,9 +22,12 @@ def findings_to_know(analysis: Analysis) -> list[Finding]:
     return [finding for finding in analysis.findings if finding.severity is Severity.INFO]
 
 
-def lost_words(finding: Finding, *, lanes: int) -> str:
-    """Return what a finding cost ("17.6 % of the time, 389.1 ms over 8 GPUs"); empty where it cost nothing."""
+def lost_words(analysis: Analysis, finding: Finding) -> str:
+    """Return what a finding cost ("17.6 % of the time, 389.1 ms summed over 8 lanes"); empty where it cost nothing."""
     if not finding.lost_ns:
         return ""
-    over = f" summed over {lanes} lanes" if lanes > 1 else ""
+    count, noun = len(analysis.lanes), "lane"
+    if not analysis.lanes:
+        count, noun = sum(process.steps is not None for process in analysis.processes), "process"
+    over = f" summed over {format_count(count, noun)}" if count > 1 else ""
     return f"{format_share(finding.share)} of the time, {format_duration(finding.lost_ns)}{over}"

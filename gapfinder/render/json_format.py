@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, StepSpread, Straggler
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
+    from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
 
     Object = dict[str, object]
 
@@ -34,6 +35,9 @@ def render_json(analysis: Analysis) -> str:
         "collectives": [_plain(collective) for collective in analysis.collectives],
         "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
+        "world_size": analysis.world_size,
+        "processes": [_process(process) for process in analysis.processes],
+        "slow_ranks": [_plain(slow) for slow in analysis.slow_ranks],
         "findings": [_finding(finding) for finding in analysis.findings],
         "coverage": _coverage(analysis),
     }
@@ -140,7 +144,7 @@ def _evidence(hole: Hole) -> Object:
     return {"before": hole.before, "after": hole.after, **seen, "shares": _by_cause(hole.evidence.shares)}
 
 
-def _plain(value: CollectiveSummary | StepSpread | Straggler | Evidence) -> Object:
+def _plain(value: CollectiveSummary | StepSpread | Straggler | SlowRank | Evidence) -> Object:
     """Return a result as an object with the names of its fields."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
@@ -170,6 +174,47 @@ def _step(step: Step, *, is_idle_known: bool) -> Object:
         "idle_ns": step.budget.idle_ns if is_idle_known else None,
         "exposed_ns": step.budget.exposed_ns,
     }
+
+
+def _process(process: TrainingProcess) -> Object:
+    return {
+        "file": process.file,
+        "pid": process.pid,
+        "rank": process.rank,
+        "local_rank": process.local_rank,
+        "world_size": process.world_size,
+        "host": process.host,
+        "lanes": list(process.lanes),
+        "steps": None if process.steps is None else _host_steps(process.steps),
+        "steps_reason": process.steps_reason,
+    }
+
+
+def _host_steps(steps: HostSteps) -> Object:
+    return {
+        "count": steps.count,
+        "dropped": steps.dropped,
+        "mean_ns": steps.mean_ns,
+        "p50_ns": steps.p50_ns,
+        "p99_ns": steps.p99_ns,
+        "phases": _by_phase(steps.phases),
+        "items": [_host_step(step) for step in steps.items],
+    }
+
+
+def _host_step(step: HostStep) -> Object:
+    return {
+        "name": step.name,
+        "number": step.number,
+        "start_ns": step.start_ns,
+        "end_ns": step.end_ns,
+        "micro_steps": step.micro_steps,
+        "phases": _by_phase(step.phases),
+    }
+
+
+def _by_phase(times: Mapping[Phase, int]) -> Object:
+    return {phase.value: ns for phase, ns in times.items()}
 
 
 def _total(total: Total | None) -> Object:

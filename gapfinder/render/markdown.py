@@ -50,7 +50,7 @@ def _findings(analysis: Analysis) -> Iterator[str]:
     """Yield each finding as one paragraph; what is only to know comes without advice."""
     to_know = findings_to_know(analysis)
     for finding in analysis.findings:
-        lost = lost_words(finding, lanes=len(analysis.lanes))
+        lost = lost_words(analysis, finding)
         advice = "" if finding in to_know else f" Do: {finding.advice}"
         yield (
             f"{finding.severity.upper()}: {finding.title} [{finding.code}]. {f'Lost: {lost}. ' if lost else ''}"

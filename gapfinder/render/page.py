@@ -14,6 +14,7 @@ from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
 from gapfinder.render.page_parts import escape, section, table_html
 from gapfinder.render.parts import is_known, parts
+from gapfinder.render.process_tables import process_tables
 from gapfinder.render.table import left_out
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import UNKNOWN, source_words, unbroken, worst_lane
@@ -54,7 +55,7 @@ def _body(analysis: Analysis) -> Iterator[str]:
     yield f"<header><h1>gapfinder</h1><p>{escape(source_words(analysis))}</p></header>\n<main>"
     yield f'<p class="verdict">{unbroken(escape(verdict(analysis)))}</p>'
     if analysis.findings:
-        cards = "\n".join(_finding(finding, lanes=len(analysis.lanes)) for finding in analysis.findings)
+        cards = "\n".join(_finding(analysis, finding) for finding in analysis.findings)
         yield f'<section><h2>Findings</h2>\n<ol class="findings">\n{cards}\n</ol></section>'
     if analysis.lanes:
         yield from _budgets(analysis)
@@ -66,6 +67,7 @@ def _body(analysis: Analysis) -> Iterator[str]:
         yield section(step_table(analysis, limit=_LANES))
         yield from _steps(analysis)
         yield section(name_table(analysis, limit=_NAMES))
+    yield from map(section, process_tables(analysis, limit=_LANES, steps=_STEPS))
     remarks = notes(analysis)
     if remarks:
         items = "\n".join(f"<li>{escape(remark)}</li>" for remark in remarks)
@@ -73,9 +75,9 @@ def _body(analysis: Analysis) -> Iterator[str]:
     yield "</main>"
 
 
-def _finding(finding: Finding, *, lanes: int) -> str:
+def _finding(analysis: Analysis, finding: Finding) -> str:
     """Return one finding; what is only to know has its advice folded."""
-    lost = lost_words(finding, lanes=lanes)
+    lost = lost_words(analysis, finding)
     cost = f"<b>{escape(lost)}</b>. " if lost else ""
     advice = f"<p>{escape(finding.advice)}</p>"
     if finding.severity is Severity.INFO:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
+from gapfinder.render.process_tables import process_tables
 
 if TYPE_CHECKING:
     from gapfinder.model import Analysis
@@ -16,9 +17,10 @@ _STEPS, _NAMES, _COLLECTIVES = 5, 10, 10
 
 
 def report_tables(analysis: Analysis, *, lanes: int, holes: int) -> list[Table]:
-    """Return the tables that have something to tell, with at most so many lanes and holes; none without lanes."""
+    """Return the tables that have something to tell, with at most so many lanes, training processes and holes."""
+    on_the_host = process_tables(analysis, limit=lanes, steps=_STEPS)
     if not analysis.lanes:
-        return []
+        return on_the_host
     tables = (
         lane_table(analysis, limit=lanes),
         cause_table(analysis, limit=lanes),
@@ -26,6 +28,7 @@ def report_tables(analysis: Analysis, *, lanes: int, holes: int) -> list[Table]:
         collective_table(analysis, limit=_COLLECTIVES),
         step_table(analysis, limit=lanes),
         longest_steps(analysis, limit=_STEPS),
+        *on_the_host,
         hole_table(analysis, limit=holes),
         name_table(analysis, limit=_NAMES),
     )

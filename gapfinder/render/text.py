@@ -64,7 +64,7 @@ def _findings(analysis: Analysis, width: int) -> Iterator[Line]:
     for finding in act_on[:_ACT_ON]:
         headline = f"{finding.severity.upper()} {finding.title} [{finding.code}]"
         yield from _paragraph(headline, width, rest=_INDENT, style=_SEVERITIES[finding.severity])
-        lost = lost_words(finding, lanes=len(analysis.lanes))
+        lost = lost_words(analysis, finding)
         yield from _paragraph(f"Lost: {lost}. {finding.detail}", width, first=_INDENT, rest=_INDENT)
         yield from _paragraph(f"Do: {finding.advice}", width, first=_INDENT, rest=_INDENT)
     for finding in know[:_KNOW]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import chain
+from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.words import lane_name, lane_names, listed
+from gapfinder.findings.words import lane_name, lane_names, listed, process_name
+from gapfinder.processes import Phase
 from gapfinder.render.words import (
     cause_words,
     computing,
@@ -34,7 +36,7 @@ def verdict(analysis: Analysis) -> str:
     """Return the paragraph a person reads first: what was computed, what was lost, most first, and where."""
     total = analysis.total
     if total is None:
-        return _NOTHING.format(files=listed(analysis.source.files))
+        return _on_the_host(analysis) or _NOTHING.format(files=listed(analysis.source.files))
     sentences = (
         _computed(analysis, total),
         _losses(analysis, total),
@@ -50,6 +52,26 @@ def notes(analysis: Analysis) -> tuple[str, ...]:
     own = analysis.coverage.notes
     reasons = (remark for remark, reason in _reasons(analysis) if not any(reason in note for note in own))
     return tuple(dict.fromkeys(chain(own, reasons, _shared_gpus(analysis))))
+
+
+def _on_the_host(analysis: Analysis) -> str:
+    """Return what the training processes did, where no GPU work was captured; empty where they have no steps."""
+    all_steps = [process.steps for process in analysis.processes if process.steps]
+    if not all_steps:
+        return ""
+    ranks = {process.rank for process in analysis.processes if process.steps}
+    noun = "process" if None in ranks or len(ranks) < len(all_steps) else "rank"
+    fewest, most = min(steps.count for steps in all_steps), max(steps.count for steps in all_steps)
+    count = format_count(most, "step") if fewest == most else f"{format_count(fewest)} to {format_count(most, 'step')}"
+    each = " each" if len(all_steps) > 1 else ""
+    length = format_duration(round(median(steps.p50_ns for steps in all_steps)))
+    waited = sum(steps.phases[Phase.DATA_LOADING] for steps in all_steps)
+    share = waited / sum(sum(steps.phases.values()) for steps in all_steps)
+    waiting = f"; {format_share(share)} of it was waiting for data" if waited else ""
+    sentence = f"{format_count(len(all_steps), noun)} ran {count}{each} of {length} (p50){waiting}."
+    slow = [process_name(analysis, one.process) for one in analysis.slow_ranks]
+    slower = f" The others wait for {listed(slow)}." if slow else ""
+    return f"No GPU work was captured. {sentence}{slower}"
 
 
 def _computed(analysis: Analysis, total: Total) -> str:
@@ -126,7 +148,7 @@ def _longest_hole(analysis: Analysis) -> str:
 
 
 def _reasons(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Yield (sentence, the reason in it); lanes that share a reason share a sentence."""
+    """Yield (sentence, the reason in it); lanes that share a reason share a sentence, and so do other processes."""
     lanes: dict[tuple[str, str], list[int]] = {}
     for index, lane in enumerate(analysis.lanes):
         overlap = "overlap not measured on" if lane.overlap_ratio is None else "no overlap was possible on"
@@ -140,6 +162,12 @@ def _reasons(analysis: Analysis) -> Iterator[tuple[str, str]]:
                 lanes.setdefault((what, reason), []).append(index)
     for (what, reason), indices in lanes.items():
         yield f"{what} {lane_names(analysis, indices)}: {reason}", reason
+    processes: dict[str, list[str]] = {}
+    for index, process in enumerate(analysis.processes):
+        if process.steps_reason is not None and not process.lanes:
+            processes.setdefault(process.steps_reason, []).append(process_name(analysis, index))
+    for reason, names in processes.items():
+        yield f"no steps of {listed(names)}: {reason}", reason
 
 
 def _shared_gpus(analysis: Analysis) -> Iterator[str]:

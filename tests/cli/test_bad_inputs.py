@@ -138,6 +138,18 @@ def test_no_gpu_work_is_null_and_not_idle(tmp_path):
     assert report["coverage"]["notes"]
 
 
+def test_without_gpu_work_the_report_still_tells_what_the_host_did(tmp_path):
+    ranges = [Range(start=100 * number, end=100 * number + 100, name=f"step {number}") for number in range(4)]
+    ranges += [Range(start=100 * number, end=100 * number + 40, name="data loading") for number in range(4)]
+    result = run("analyze", profile(tmp_path, ranges=ranges))
+    assert result.exit_code == 3
+    assert "1 process ran 3 steps of 100 ns (p50); 40.0 % of it was waiting for data." in " ".join(
+        result.stdout.split()
+    )
+    assert "[data-wait]" in result.stdout
+    assert result.stderr.startswith("gapfinder: error: nothing to measure on a GPU")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from analysis_values import MS
+from analysis_values import MS, host_steps, training_process
 from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
 
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
@@ -14,6 +14,7 @@ from gapfinder.findings import find
 from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
 from gapfinder.model import Analysis
+from gapfinder.processes import Phase, SlowRank
 
 TRANSFER, WAIT = Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT
 NEVER_CHARGED = {Cause.UNKNOWN, Cause.WARM_UP}
@@ -422,7 +423,9 @@ FAULTY = {
     "profiler itself took 5.0 %": job(one_lane(host=HostActivity(overhead_ns=50 * MS))),
     "nly 4 complete step": job(one_lane(computing=[100 * MS] * 4)),
     "steps are not known": job(replace(one_lane(), steps=None)),
-    "2 ranks below rank 2 missing": job(one_lane(rank=2)),
+    "2 ranks of 3 missing": job(one_lane(rank=2)),
+    "7 ranks of 8 missing": replace(job(one_lane()), world_size=8),
+    "999,999,999 ranks of 1,000,000,000 missing": job(one_lane(rank=999_999_999)),
     "3 collective operations found no partner": job(one_lane(), collectives=(collective(exposed_ns=0, unmatched=3),)),
     "100.0 % of the hole time has no known cause": job(one_lane({Cause.UNKNOWN: 50 * MS})),
 }
@@ -440,6 +443,81 @@ def test_a_capture_without_api_calls_is_told():
     analysis = quiet()
     blind = replace(analysis, coverage=replace(analysis.coverage, runtime=False))
     assert "no hole's host side is known" in found(blind)["capture-quality"].detail
+
+
+EVEN = {Phase.DATA_LOADING: 5, Phase.FORWARD: 15, Phase.BACKWARD: 70, Phase.OTHER: 10}
+LATE = {Phase.DATA_LOADING: 5, Phase.FORWARD: 45, Phase.BACKWARD: 40, Phase.OTHER: 10}
+
+
+def on_the_host(*spent: dict[Phase, int], slow: tuple[SlowRank, ...] = ()) -> Analysis:
+    """Return a job without GPU work: ten steps on each process, its phases in ms."""
+    processes = (training_process(rank, host_steps(one, count=10)) for rank, one in enumerate(spent))
+    return replace(quiet(), lanes=(), total=None, step_spreads=(), processes=tuple(processes), slow_ranks=slow)
+
+
+def slow_process(process: int, **others: object) -> SlowRank:
+    usual = SlowRank(
+        process=process, steps=(9, 10), own_ratio=2.0, phase=Phase.FORWARD, phase_ns=30 * MS, lost_ns=270 * MS
+    )
+    return replace(usual, **others)  # type: ignore[arg-type]
+
+
+def test_host_time_that_is_as_it_should_be_is_no_finding():
+    assert found(on_the_host(EVEN, EVEN)) == {}
+
+
+def test_the_others_wait_for_a_slow_rank():
+    findings = found(on_the_host(EVEN, LATE, EVEN, slow=(slow_process(1),)))
+    assert list(findings) == ["slow-rank"]
+    finding = findings["slow-rank"]
+    assert (finding.lost_ns, finding.share, finding.severity) == (540 * MS, 540 / 3000, Severity.CRITICAL)
+    assert finding.title == "Rank 1 is slower on the host than the others, which wait"
+    assert finding.detail == (
+        "Rank 1 is slow in 9 of 10 steps: outside backward it takes 2.00 times as long, mostly by forward "
+        "(30.00 ms more in a step)."
+    )
+
+
+def test_nobody_waits_longer_for_a_slow_rank_than_backward_takes():
+    short = {Phase.FORWARD: 15, Phase.BACKWARD: 1, Phase.OTHER: 4}
+    finding = found(on_the_host(short, LATE, slow=(slow_process(1),)))["slow-rank"]
+    assert finding.lost_ns == 10 * MS
+
+
+def test_two_slow_ranks_are_waited_for_once():
+    several = (slow_process(1), slow_process(2, lost_ns=100 * MS, phase=Phase.OTHER))
+    finding = found(on_the_host(EVEN, LATE, LATE, slow=several))["slow-rank"]
+    assert finding.lost_ns == 270 * MS
+    assert finding.title.startswith("Rank 1 and rank 2 are slower")
+    assert "mostly by time in no range" in finding.detail
+
+
+def test_a_slow_rank_is_told_by_the_lanes_where_they_can_be_compared():
+    slow_host = on_the_host(EVEN, LATE, slow=(slow_process(1),))
+    assert found(replace(quiet(), processes=slow_host.processes, slow_ranks=slow_host.slow_ranks)) == {}
+    alone = replace(job(one_lane()), processes=slow_host.processes, slow_ranks=slow_host.slow_ranks)
+    finding = found(alone)["slow-rank"]
+    assert (finding.lost_ns, finding.severity) == (0, Severity.INFO)
+
+
+@pytest.mark.parametrize(("loading", "codes"), [(9, []), (10, ["data-wait"]), (60, ["data-wait"])])
+def test_steps_that_wait_for_data_are_told_from_a_tenth_upwards(loading, codes):
+    spent = {Phase.DATA_LOADING: loading, Phase.FORWARD: 100 - loading}
+    findings = found(on_the_host(spent, spent))
+    assert list(findings) == codes
+    assert [finding.severity for finding in findings.values()] == [Severity.WARNING] * len(codes)
+    assert [finding.lost_ns for finding in findings.values()] == [2 * 10 * loading * MS] * len(codes)
+
+
+def test_who_waits_most_for_data_is_named():
+    starved = {Phase.DATA_LOADING: 60, Phase.FORWARD: 40}
+    detail = found(on_the_host(EVEN, starved))["data-wait"].detail
+    assert detail == "32.50 ms of a step on average; most on rank 1: 60.0 %."
+
+
+def test_where_there_is_gpu_work_its_holes_tell_who_is_starved():
+    starved = on_the_host({Phase.DATA_LOADING: 60, Phase.FORWARD: 40})
+    assert found(replace(quiet(), processes=starved.processes)) == {}
 
 
 def test_every_rule_fires_somewhere_here():

@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import analyses
 import pytest
+from analysis_values import host_steps
 
 from gapfinder.model import Analysis
+from gapfinder.processes import Phase
 from gapfinder.render import render_html, render_json, render_markdown, render_text
 
 Renderer = Callable[[Analysis], str]
@@ -56,8 +59,9 @@ def test_a_report_is_lines_without_control_characters(renderer: str, situation: 
 @every_situation
 def test_a_lane_is_a_rank_only_where_the_rank_is_known(renderer: str, situation: str) -> None:
     report = rendered(renderer, situation)
-    lanes = analyses.SITUATIONS[situation]().lanes
-    knows_ranks = any(lane.rank is not None for lane in lanes)
+    analysis = analyses.SITUATIONS[situation]()
+    lanes = analysis.lanes
+    knows_ranks = any(one.rank is not None for one in (*lanes, *analysis.processes))
     assert bool(re.search(r"\brank[ \xa0]\d", report)) == knows_ranks
     assert bool(re.search(r"\blane[ \xa0]\d", report)) == (bool(lanes) and not knows_ranks)
 
@@ -112,6 +116,29 @@ def test_without_gpu_work_the_report_says_what_to_do(renderer: str) -> None:
     assert "--trace=cuda,nvtx,osrt" in report
     assert "holds 1 CUDA API call and no kernel or copy" in report.replace("\\", "")
     assert not re.search(r"\d %|\d (?:ns|µs|ms|s)\b", report)
+
+
+@for_people
+def test_without_gpu_work_the_host_is_told(renderer: str) -> None:
+    report = words(renderer, "host_only")
+    assert (
+        "No GPU work was captured. 2 ranks ran 3 steps each of 40.00 ms (p50); 30.0 % of it was waiting for data."
+        in report
+    )
+    assert "The others wait for rank 1." in report
+    assert "summed over 2 processes" in report
+    assert "nothing was measured" not in report
+
+
+def test_phases_of_a_lanes_process_are_told_beside_its_steps() -> None:
+    healthy = analyses.healthy()
+    plain, phased = (
+        replace(healthy, processes=(replace(analyses.host_only().processes[0], lanes=(0,), steps=steps),))
+        for steps in (host_steps({Phase.OTHER: 40}), host_steps({Phase.FORWARD: 30, Phase.OTHER: 10}))
+    )
+    assert render_text(plain) == render_text(healthy)
+    assert "Training processes" in render_text(phased)
+    assert "Longest steps on the host" not in render_text(phased)
 
 
 @for_people

@@ -24,6 +24,9 @@ TOP = [
     "collectives",
     "step_spreads",
     "stragglers",
+    "world_size",
+    "processes",
+    "slow_ranks",
     "findings",
     "coverage",
 ]
@@ -46,6 +49,11 @@ COLLECTIVE = [
     "skew_ns",
 ]  # fmt: skip
 STRAGGLER = ["lane", "steps", "compute_ratio", "launch_delay_ns", "data_ratio", "what_differs", "lost_ns"]
+PROCESS = ["file", "pid", "rank", "local_rank", "world_size", "host", "lanes", "steps", "steps_reason"]
+HOST_STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "phases", "items"]
+HOST_STEP = ["name", "number", "start_ns", "end_ns", "micro_steps", "phases"]
+PHASES = ["data loading", "forward", "backward", "optimizer", "checkpoint", "garbage collection", "other"]
+SLOW_RANK = ["process", "steps", "own_ratio", "phase", "phase_ns", "lost_ns"]
 FINDING = ["code", "severity", "title", "detail", "advice", "lost_ns"]
 HOLE = ["start_ns", "end_ns", "idle_ns", "exposed_ns", "copy_only_ns", "cause", "evidence"]
 STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "items"]
@@ -69,7 +77,7 @@ def document(situation: str) -> Any:
     return json.loads(render_json(analyses.SITUATIONS[situation]()), parse_constant=refuse)
 
 
-@pytest.mark.parametrize("situation", ["healthy", "explained", "nothing", "idle_unknown"])
+@pytest.mark.parametrize("situation", ["healthy", "explained", "nothing", "idle_unknown", "host_only"])
 def test_json_reads_as_before(situation: str, snapshot: SnapshotAssertion) -> None:
     assert render_json(analyses.SITUATIONS[situation]()) == snapshot(extension_class=Report)
 
@@ -85,6 +93,13 @@ def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None
     assert all(list(one) == COLLECTIVE for one in found["collectives"])
     assert all(list(one) == STRAGGLER for one in found["stragglers"])
     assert all(list(one) == FINDING for one in found["findings"])
+    assert all(list(one) == SLOW_RANK for one in found["slow_ranks"])
+    for process in found["processes"]:
+        assert list(process) == PROCESS
+        if process["steps"] is not None:
+            assert list(process["steps"]) == HOST_STEPS
+            assert all(list(step) == HOST_STEP for step in process["steps"]["items"])
+            assert all(list(one["phases"]) == PHASES for one in (process["steps"], *process["steps"]["items"]))
     for lane in found["lanes"]:
         assert list(lane) == LANE
         assert list(lane["window"]) == WINDOW

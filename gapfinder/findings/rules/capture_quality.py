@@ -30,8 +30,9 @@ PAGE = Page(
     ),
     measured=(
         "Rows without times (0.1 % or more), operations without their launch call (1 %), profiler overhead (1 % of "
-        "the time), fewer than 5 complete steps, ranks missing between 0 and the highest, collectives without their "
-        "partners, no CUDA API calls, hole time without a cause (10 %). Lost is hole time charged to the profiler."
+        "the time), fewer than 5 complete steps, ranks missing below the world size or the highest, collectives "
+        "without their partners, no CUDA API calls, hole time without a cause (10 %). Lost is hole time charged to the "
+        "profiler."
     ),
     change=(
         (
@@ -83,9 +84,9 @@ def _too_little(analysis: Analysis) -> Iterator[str]:
     if min(counts) < FEW_STEPS:
         yield f"only {format_count(min(counts), 'complete step')}" if min(counts) else "steps are not known"
     ranks = {lane.rank for lane in analysis.lanes if lane.rank is not None}
-    missing = len(set(range(max(ranks, default=0))) - ranks)
-    if ranks and missing:
-        yield f"{format_count(missing, 'rank')} below rank {max(ranks)} missing"
+    expected = max(analysis.world_size or 0, max(ranks, default=-1) + 1)
+    if ranks and len(ranks) < expected:
+        yield f"{format_count(expected - len(ranks), 'rank')} of {format_count(expected)} missing"
     unmatched = sum(one.unmatched for one in analysis.collectives)
     if unmatched:
         yield f"{format_count(unmatched, 'collective operation')} found no partner on other lanes"
