@@ -53,9 +53,9 @@ def analyze(
 
     analysis = explained(measure(_load(files), settings=settings))
     if output is None:
-        click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
+        click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
-        report = _render(analysis, form=form, is_terminal=False)
+        report = rendered(analysis, form=form, is_terminal=False)
         write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
     if not analysis.lanes:
         raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured; see the report")
@@ -84,7 +84,8 @@ def _load(paths: Sequence[Path]) -> Iterator[Profile]:
             yield load_profile(path)
 
 
-def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+    """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
     import os
     import shutil
 
