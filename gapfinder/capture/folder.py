@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 RUNS_FOLDER = "gapfinder-runs"
 SCRATCH_FOLDER = ".capture"

@@ -56,35 +56,38 @@ def _is_executable(word: str) -> bool:
     return shutil.which(word) is not None
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Options without a value: `torchrun --help` of torch 1.10 to 2.13, `mpirun --help` of Open MPI 4 and 5 and of MPICH 4,
 # `srun --help` of Slurm 23.
 _TORCHRUN = Launcher(
-    flags=frozenset(
-        "--standalone -m --module --no-python --no_python --run-path --run_path --use-env --use_env -h --help "
-        "--virtual-local-rank --virtual_local_rank".split()
-    ),
-    counts=frozenset(("--nproc-per-node", "--nproc_per_node")),
+    flags=_words("""
+        --standalone -m --module --no-python --no_python --run-path --run_path --use-env --use_env
+        --virtual-local-rank --virtual_local_rank -h --help
+    """),
+    counts=_words("--nproc-per-node --nproc_per_node"),
     is_program=lambda word: word.endswith(".py"),
 )
 _MPIRUN = Launcher(
-    flags=frozenset(
-        "--allow-run-as-root --oversubscribe --nooversubscribe --tag-output --timestamp-output --report-bindings "
-        "--use-hwthread-cpus --do-not-launch --display-map --display-allocation --bynode --byslot --bind-to-core "
-        "--debug-daemons --enable-recovery --disable-recovery -v --verbose -q --quiet -l -prepend-rank -V --version "
-        "-genvall -genvnone -envall -envnone -h --help".split()
-    ),
-    pairs=frozenset("--mca -mca --gmca -gmca --prtemca --pmixmca -genv -env".split()),
-    counts=frozenset("-n -np --np -c".split()),
+    flags=_words("""
+        --allow-run-as-root --oversubscribe --nooversubscribe --tag-output --timestamp-output --report-bindings
+        --use-hwthread-cpus --do-not-launch --display-map --display-allocation --bynode --byslot --bind-to-core
+        --debug-daemons --enable-recovery --disable-recovery -v --verbose -q --quiet -V --version -h --help
+        -l -prepend-rank -genvall -genvnone -envall -envnone
+    """),
+    pairs=_words("--mca -mca --gmca -gmca --prtemca --pmixmca -genv -env"),
+    counts=_words("-n -np --np -c"),
     is_program=_is_executable,
 )
 _SRUN = Launcher(
-    flags=frozenset(
-        "-l --label -u --unbuffered -K --kill-on-bad-exit -O --overcommit -s --oversubscribe -v --verbose -Q --quiet "
-        "-X --disable-status -Z --no-allocate -H --hold -k --no-kill -E --preserve-env --pty --exclusive --contiguous "
-        "--exact --overlap --spread-job --use-min-nodes -W --whole --nvmps -h --help -V --version".split()
-    )
-    - {"-W"},
-    counts=frozenset(("-n", "--ntasks")),
+    flags=_words("""
+        -l --label -u --unbuffered -K --kill-on-bad-exit -O --overcommit -s --oversubscribe -v --verbose -Q --quiet
+        -X --disable-status -Z --no-allocate -H --hold -k --no-kill -E --preserve-env --pty --exclusive --contiguous
+        --exact --overlap --spread-job --use-min-nodes --whole --nvmps -h --help -V --version
+    """),
+    counts=_words("-n --ntasks"),
     is_program=_is_executable,
 )
 _LAUNCHERS = {"torchrun": _TORCHRUN, "mpirun": _MPIRUN, "mpiexec": _MPIRUN, "orterun": _MPIRUN, "srun": _SRUN}

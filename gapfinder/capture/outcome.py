@@ -103,7 +103,9 @@ def _never_opened(captured: Captured, *, request: RunRequest) -> str:
             "the capture window never opened, because no Python process that imports torch was seen; capture the whole "
             "run with --capture-range none, or your own range with --capture-range nvtx --nvtx-range NAME@DOMAIN"
         )
-    seen = ", ".join(f"rank {one.rank} (pid {one.pid}): {format_count(one.steps, 'step')}" for one in captured.processes)
+    seen = ", ".join(
+        f"rank {one.rank} (pid {one.pid}): {format_count(one.steps, 'step')}" for one in captured.processes
+    )
     if window.first is None:
         remedy = "no optimizer took a step; capture the whole run with --capture-range none"
     else:

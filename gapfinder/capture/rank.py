@@ -1,7 +1,7 @@
-"""Runs one rank under an nsys of its own; started by a launcher, with the training's Python and the standard library.
+"""Runs one rank under an nsys of its own; a launcher starts it with the training's Python, so it imports nothing else.
 
-Arguments: a JSON object (`nsys`: the words of its command line, `folder` of the reports, `environment` to set), then how
-to run what follows (`script` or `module` with this Python, or `program`), then the training.
+Arguments: a JSON object (`nsys`: the words of its command line, `folder` of the reports, `environment` to set), then
+how to run what follows (`script` or `module` with this Python, or `program`), then the training.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
     python = {"script": [sys.executable, "-u"], "module": [sys.executable, "-u", "-m"], "program": []}[how]
     os.makedirs(spec["folder"], exist_ok=True)  # noqa: PTH103 (pathlib would take 10 ms of each rank's start)
     os.environ.update(spec["environment"])
-    output = f"--output={os.path.join(spec['folder'], f'rank{rank}')}"  # noqa: PTH118
+    output = f"--output={spec['folder']}/rank{rank}"
     command = [*spec["nsys"], output, *python, *training]
     os.execvp(command[0], command)  # noqa: S606 (the user's own training)
 

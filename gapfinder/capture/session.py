@@ -80,7 +80,12 @@ def dry_run(request: RunRequest, *, nsys: Nsys, output: Path | None) -> tuple[tu
 
 
 def run_training(
-    request: RunRequest, *, nsys: Nsys, output: Path | None, announce: Callable[[Path], None], tell: Callable[[str], None]
+    request: RunRequest,
+    *,
+    nsys: Nsys,
+    output: Path | None,
+    announce: Callable[[Path], None],
+    tell: Callable[[str], None],
 ) -> Captured:
     """Run a training under nsys and return what came of it.
 

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.run_options import capture_options
 from gapfinder.cli.streams import say
 
-_RANGES = ("nvtx", "cudaProfilerApi", "none")
+if TYPE_CHECKING:
+    from gapfinder.cli.run_options import Wanted
 
 
 @click.command(no_args_is_help=True, context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="TRAIN.PY|COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="New folder for all of it.")
-@click.option("--steps", metavar="FIRST:END", help="Capture exactly these steps; the first 30 when not given.")
-@click.option("--per-rank", is_flag=True, help="An nsys in each rank of torchrun, mpirun or srun, not one around all.")
-@click.option(
-    "--capture-range", type=click.Choice(_RANGES), help="What starts and stops the capture, in place of steps."
-)
-@click.option("--nvtx-range", metavar="NAME@DOMAIN", help="The range of --capture-range nvtx; * is any domain.")
-@click.option("--no-annotate", is_flag=True, help="Mark no steps and phases; captures the whole run.")
+@capture_options
 @click.option("--nsys", "nsys_path", metavar="PATH", help="The nsys to use, in place of the newest that is found.")
-@click.option("--nsys-arg", "nsys_args", metavar="ARG", multiple=True, help="For nsys profile; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
-def run(command: tuple[str, ...], *, output: Path | None, dry_run: bool, nsys_path: str | None, **wanted: object) -> None:
+def run(command: tuple[str, ...], *, output: Path | None, wanted: Wanted, nsys_path: str | None, dry_run: bool) -> None:
     """Run a training under nsys, and report where its time goes.
 
     A .py file is run with the active Python; after -- stands any command, such as torchrun, mpirun or srun. Everything
@@ -38,7 +34,7 @@ def run(command: tuple[str, ...], *, output: Path | None, dry_run: bool, nsys_pa
     from gapfinder.capture.session import run_training
     from gapfinder.cli.run_request import make_request, shell_line
 
-    request = make_request(command, **wanted)
+    request = make_request(command, wanted=wanted)
     nsys = find_nsys(nsys_path)
     if dry_run:
         words, environment = words_of(request, nsys=nsys, output=output)

@@ -1,4 +1,4 @@
-"""What `gapfinder run` does once the training has ended: export, analyse, write the run folder and say what came of it."""
+"""What `gapfinder run` does once the training has ended: export, analyse, fill the run folder, say what came of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from dataclasses import asdict, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from gapfinder.cli.streams import say
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError, NsysError, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gapfinder.capture.nsys import Nsys
     from gapfinder.capture.reports import Report
@@ -135,9 +134,7 @@ def _put_beside(export: Path, target: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def _measured(
-    files: Sequence[Path], *, captured: Captured, request: RunRequest
-) -> tuple[Analysis, tuple[str, ...]]:
+def _measured(files: Sequence[Path], *, captured: Captured, request: RunRequest) -> tuple[Analysis, tuple[str, ...]]:
     """Return the analysis of the steps that were meant, else of the whole report with the reason."""
     from gapfinder.settings import read_settings
 

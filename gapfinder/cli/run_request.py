@@ -16,47 +16,43 @@ from gapfinder.units import parse_step_range
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gapfinder.cli.run_options import Wanted
 
-def make_request(
-    command: Sequence[str],
-    *,
-    steps: str | None,
-    per_rank: bool,
-    capture_range: str | None,
-    nvtx_range: str | None,
-    no_annotate: bool,
-    nsys_args: Sequence[str],
-) -> RunRequest:
+
+def make_request(command: Sequence[str], *, wanted: Wanted) -> RunRequest:
     """Return what to run; InputError for options that exclude each other, and for a program that is not there."""
-    chosen = None if capture_range is None else CaptureRange(capture_range)
-    if nvtx_range is not None and chosen is None:
+    chosen = None if wanted.capture_range is None else CaptureRange(wanted.capture_range)
+    if chosen is None and wanted.nvtx_range is not None:
         chosen = CaptureRange.NVTX
-    if steps is not None and (no_annotate or chosen is not None):
-        other = "--no-annotate" if no_annotate else "--capture-range"
+    return RunRequest(
+        training=_training(command),
+        name=_name(command),
+        window=_window(wanted, chosen=chosen),
+        is_annotated=not wanted.no_annotate,
+        is_per_rank=wanted.per_rank,
+        options=CaptureOptions(
+            capture_range=chosen or CaptureRange.NONE,
+            nvtx_range=wanted.nvtx_range,
+            nsys_args=tuple(word for given in wanted.nsys_args for word in shlex.split(given)),
+            environment={},
+        ),
+    )
+
+
+def _window(wanted: Wanted, *, chosen: CaptureRange | None) -> CaptureWindow | None:
+    """Return the steps that the hook is to capture; None where something else starts and stops the capture."""
+    if chosen is None and not wanted.no_annotate:
+        if wanted.steps is None:
+            return DEFAULT_WINDOW
+        first, end = parse_step_range(wanted.steps)
+        return CaptureWindow(first=first, end=end)
+    if wanted.steps is not None:
+        other = "--no-annotate" if wanted.no_annotate else "--capture-range"
         raise InputError(
             f"--steps needs gapfinder's own marks and window, which {other} turns off; leave one of them out, or "
             "choose steps afterwards with `gapfinder analyze --steps`"
         )
-    window = None
-    if chosen is None and not no_annotate:
-        window = DEFAULT_WINDOW
-        if steps is not None:
-            first, end = parse_step_range(steps)
-            window = CaptureWindow(first=first, end=end)
-    training = _training(command)
-    return RunRequest(
-        training=training,
-        name=_name(command),
-        window=window,
-        is_annotated=not no_annotate,
-        is_per_rank=per_rank,
-        options=CaptureOptions(
-            capture_range=chosen or CaptureRange.NONE,
-            nvtx_range=nvtx_range,
-            nsys_args=tuple(word for given in nsys_args for word in shlex.split(given)),
-            environment={},
-        ),
-    )
+    return None
 
 
 def shell_line(words: Sequence[str], *, environment: Mapping[str, str]) -> str:
