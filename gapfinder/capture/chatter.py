@@ -36,13 +36,14 @@ class Chatter(Thread):
 
     def run(self) -> None:
         """Copy until the other side closes; where ours takes no more, go on reading, so that nobody has to wait."""
-        while data := os.read(self._source.fileno(), _AT_ONCE):
-            self.last_heard = time.monotonic()
-            self._pass_on(data)
-            *lines, self._line = (self._line + data).split(b"\n")
-            for line in lines:
-                self._hear(line)
-            self._line = self._line[-_LONGEST_LINE:]
+        with self._source:
+            while data := os.read(self._source.fileno(), _AT_ONCE):
+                self.last_heard = time.monotonic()
+                self._pass_on(data)
+                *lines, self._line = (self._line + data).split(b"\n")
+                for line in lines:
+                    self._hear(line)
+                self._line = self._line[-_LONGEST_LINE:]
 
     def _pass_on(self, data: bytes) -> None:
         view = memoryview(data)

@@ -55,20 +55,23 @@ def streams_there() -> Mapping[Path, int]:
     return found
 
 
-def orphaned_streams(before: Mapping[Path, int]) -> tuple[Path, ...]:
-    """Wait until the agent of an nsys that was killed has written its capture, and return what appeared since `before`.
+def orphaned_streams(before: Mapping[Path, int], *, folder: Path) -> tuple[Path, ...]:
+    """Wait until the agent of an nsys that was killed has written what it has, and return the captures new since then.
 
-    Several may be there when other trainings are captured at the same time.
+    It leaves a capture in the temporary folder, or goes on and makes the report. Several captures may be there when
+    other trainings are captured at the same time.
     """
+    scratch = folder / SCRATCH_FOLDER
     deadline = time.monotonic() + _STREAM_S
     sizes: dict[Path, int] = {}
     while time.monotonic() < deadline:
-        now = {path: _size(path) for path, inode in streams_there().items() if before.get(path) != inode}
+        streams = [path for path, inode in streams_there().items() if before.get(path) != inode]
+        now = {path: _size(path) for path in (*streams, *scratch.iterdir())}
         if now and now == sizes:
             break
         sizes = now
         time.sleep(_STILL_S)
-    return tuple(sorted(sizes))
+    return tuple(sorted(path for path in sizes if path.parent != scratch and path.exists()))
 
 
 def collect_reports(folder: Path, launched: Launched, *, orphans: tuple[Path, ...] = ()) -> tuple[Report, ...]:

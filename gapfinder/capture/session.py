@@ -110,7 +110,7 @@ def run_training(
     announce(folder)
     before = streams_there()
     launched = launch(words, environment=environment, is_nsys=not request.is_per_rank, tell=tell)
-    orphans = () if launched.nsys_killed_by is None else orphaned_streams(before)
+    orphans = () if launched.nsys_killed_by is None else orphaned_streams(before, folder=folder)
     return Captured(
         folder=folder,
         command=words,
