@@ -125,13 +125,13 @@ def _command(
     request: RunRequest, *, nsys: Nsys, known: frozenset[str], folder: Path
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """Return the words to run and the variables to set around them."""
-    options = request.options
+    options, window = request.options, request.window
     if request.is_annotated:
-        hook = hook_environment(
-            window=request.window, status_folder=folder / STATUS_FOLDER, environment=dict(os.environ)
-        )
+        if window is not None:
+            window = replace(window, is_per_process=request.is_per_rank)
+        hook = hook_environment(window=window, status_folder=folder / STATUS_FOLDER, environment=os.environ)
         options = replace(options, environment={**options.environment, **hook})
-    if request.window is not None:
+    if window is not None:
         options = replace(options, capture_range=CaptureRange.NVTX, nvtx_range=CAPTURE_RANGE)
     command = capture_command(options, nsys=nsys, known=known)
     scratch = folder / SCRATCH_FOLDER
