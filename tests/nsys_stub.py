@@ -8,9 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 OPTIONS = (
-    "backtrace capture-range capture-range-end cpuctxsw cuda-graph-trace duration env-var force-overwrite "
-    "nvtx-capture output sample trace"
-).split()
+    "backtrace",
+    "capture-range",
+    "capture-range-end",
+    "cpuctxsw",
+    "cuda-graph-trace",
+    "duration",
+    "env-var",
+    "force-overwrite",
+    "nvtx-capture",
+    "output",
+    "sample",
+    "trace",
+)
 
 # What it does after the training has ended: $STUB.
 _STUB = """#!{python} -I
@@ -64,7 +74,7 @@ else:
 """
 
 
-def nsys_stub(folder: Path, *, version: str = "2025.5.2.266", options: list[str] = OPTIONS) -> Path:
+def nsys_stub(folder: Path, *, version: str = "2025.5.2.266", options: tuple[str, ...] = OPTIONS) -> Path:
     """An nsys in `folder`; its environment variable STUB says what it does."""
     folder.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(folder / "database.sqlite")) as database, database:

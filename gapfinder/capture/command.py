@@ -92,7 +92,8 @@ class CaptureCommand:
 
     def words(self, training: Sequence[str], *, output: Path) -> tuple[str, ...]:
         """Return the whole command that runs `training` and writes the report `output` (its name has no suffix)."""
-        return (*self.nsys, f"--output={output}", *training)
+        # nsys replaces %p, %h and %q{NAME} in a report's name, and %% by %
+        return (*self.nsys, f"--output={str(output).replace('%', '%%')}", *training)
 
     def __str__(self) -> str:
         return shlex.join(self.nsys)

@@ -29,7 +29,9 @@ def main() -> None:
     python = {"script": [sys.executable, "-u"], "module": [sys.executable, "-u", "-m"], "program": []}[how]
     os.makedirs(spec["folder"], exist_ok=True)  # noqa: PTH103 (pathlib would take 10 ms of each rank's start)
     os.environ.update(spec["environment"])
-    output = f"--output={spec['folder']}/rank{rank}"
+    # nsys replaces %p, %h and %q{NAME} in a report's name, and %% by %
+    folder = spec["folder"].replace("%", "%%")
+    output = f"--output={folder}/rank{rank}"
     command = [*spec["nsys"], output, *python, *training]
     os.execvp(command[0], command)  # noqa: S606 (the user's own training)
 

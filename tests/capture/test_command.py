@@ -64,6 +64,11 @@ def test_words(wanted, version, known, expected):
     assert words(wanted, version=version, known=known) == expected
 
 
+def test_a_folder_name_is_taken_as_it_is():
+    command = capture_command(options(), nsys=Nsys(path=Path("nsys"), version="2022.4.2.1"), known=NEW)
+    assert command.words((), output=Path("%q{RANK}/50%"))[-1] == "--output=%%q{RANK}/50%%"
+
+
 def test_a_range_opens_although_its_name_is_not_registered():
     command = capture_command(
         options(environment={"A": "b,c"}), nsys=Nsys(path=Path("nsys"), version="2022.4.2.1"), known=NEW

@@ -46,7 +46,7 @@ def request(script: str, **given: object) -> RunRequest:
 def run(wanted: RunRequest, stub: Path, *, told: list[str] | None = None) -> Captured:
     said = [] if told is None else told
     return run_training(
-        wanted, nsys=find_nsys(str(stub)), output=Path("run"), announce=lambda folder: None, tell=said.append
+        wanted, nsys=find_nsys(str(stub)), output=Path("run"), announce=lambda _: None, tell=said.append
     )
 
 
@@ -71,7 +71,7 @@ def test_the_exit_code_is_the_trainings_and_the_report_is_judged_apart(stub, scr
 
 def test_output_is_passed_on_byte_for_byte(capfdbinary):
     words = ("sh", "-c", r"printf 'a\rb\377\n\n'; printf 'no end' >&2; exit 3")
-    launched = launch(words, environment={}, is_nsys=False, tell=lambda told: None)
+    launched = launch(words, environment={}, is_nsys=False, tell=lambda _: None)
     assert launched.exit_code == 3
     assert capfdbinary.readouterr() == (b"a\rb\xff\n\n", b"no end")
 
@@ -212,8 +212,7 @@ def status(folder: str, rank: int, *, steps: int, opened: bool = False, world: i
         (
             CaptureWindow(first=50, end=60),
             status("run/processes", 0, steps=8),
-            "it opens at step 50; choose earlier steps with --steps, or leave --steps out "
-            "(seen: rank 0 (pid 100): 8 steps)",
+            "it opens at step 50; choose earlier steps with --steps, or leave --steps out (seen: rank 0 (pid 100): 8 steps)",
         ),
     ],
 )

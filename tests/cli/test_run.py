@@ -130,7 +130,7 @@ def test_everything_is_in_one_folder_and_two_at_once_have_two(tmp_path, script, 
         assert "PATH" not in (folder / "run.json").read_text()
 
 
-@pytest.mark.parametrize("after_s", [0.2, 0.6, 1.0, 1.4])
+@pytest.mark.parametrize("after_s", [0.3, 0.8, 1.3])
 def test_a_run_killed_at_any_moment_leaves_no_half_file(tmp_path, script, stub, surroundings, after_s):
     process = subprocess.Popen(
         command("--capture-range", "none", "-o", "run", script, 20, 0),
@@ -196,9 +196,8 @@ def test_a_dry_run_prints_a_command_and_runs_nothing(tmp_path, script, stub, sur
         (["--nsys", "no-such-nsys", "train.py"], 4, "--nsys is 'no-such-nsys'"),
     ],
 )
-def test_what_cannot_be_run_is_told_in_one_line_and_leaves_nothing(
-    tmp_path, script, stub, surroundings, arguments, code, told
-):
+@pytest.mark.usefixtures("script", "stub")
+def test_what_cannot_be_run_is_told_in_one_line_and_leaves_nothing(tmp_path, surroundings, arguments, code, told):
     done = run(*arguments, folder=tmp_path, surroundings=surroundings)
     assert (done.returncode, done.stdout) == (code, "")
     assert told in done.stderr
