@@ -46,13 +46,16 @@ def new_run_folder(output: Path | None, *, name: str, now: datetime) -> Path:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of the run folder: whoever looks sees the old one or the whole new one."""
+    """Write a file of the run folder: whoever looks sees the old one or the whole new one; else InputError."""
     part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _names(name: str, *, now: datetime) -> Iterator[Path]:

@@ -23,7 +23,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # nsys that shows no sign of life for so long after the training ended will not finish.
 PATIENCE_S = 600.0
 _GRACE_S = 30.0
-_LOOK_S = 0.05
+_LOOK_S, _WATCH_S = 0.05, 0.25
 _FIRST_WORD_S, _NEXT_WORD_S = 1.0, 15.0
 _DRAIN_S = 2.0
 _SIGNALLED = 128
@@ -137,7 +137,7 @@ class _Watch:
         """Return the process's exit code; the one of a signal is negative."""
         while True:
             try:
-                return self._process.wait(timeout=_LOOK_S)
+                return self._process.wait(timeout=_LOOK_S if self.training is None else _WATCH_S)
             except subprocess.TimeoutExpired:
                 self._look()
 

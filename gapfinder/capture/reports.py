@@ -30,7 +30,7 @@ _STILL_S = 1.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """A report in the run folder.
+    """A report, in the run folder if there was room.
 
     Attributes:
         session: which capture it is, from 1, where a training had several; None where it had one.
@@ -87,18 +87,23 @@ def collect_reports(folder: Path, launched: Launched, *, orphans: tuple[Path, ..
     # beside an unfinished capture, a report that nsys did not call generated is half a report
     reports = [path for path in there if path.suffix in _SUFFIXES and (path in said or not streams)]
     found = tuple(_placed(path, folder=folder) for path in dict.fromkeys([*reports, *streams]))
-    shutil.rmtree(scratch, ignore_errors=True)
+    if all(report.path.parent != scratch for report in found):
+        shutil.rmtree(scratch, ignore_errors=True)
     return found
 
 
 def _placed(path: Path, *, folder: Path) -> Report:
-    """Move a file into the folder: renamed where that is possible, else copied beside its place first."""
+    """Move a file into the folder, whole; where there is no room for it, it stays where it is."""
     # nsys calls what it cannot put where it was told nsys-report-1a2b; in the run folder it has the name it was given
     is_named = path.parent.name == SCRATCH_FOLDER and path.parent.parent == folder
     target = _free(folder, stem=path.stem if is_named else REPORT, suffix=path.suffix)
     part = folder / f".{target.name}.part"
-    shutil.move(path, part)
-    part.replace(target)
+    try:
+        shutil.move(path, part)
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        target = path
     session = _SESSION.fullmatch(target.stem)
     return Report(
         path=target,

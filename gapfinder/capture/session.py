@@ -60,13 +60,11 @@ class Captured:
     """What a run left.
 
     Attributes:
-        command: what was run, nsys and all, without the environment.
         warnings: what was said before the start.
         processes: what the hook says of each process; empty without it.
     """
 
     folder: Path
-    command: tuple[str, ...]
     warnings: tuple[str, ...]
     launched: Launched
     reports: tuple[Report, ...]
@@ -113,7 +111,6 @@ def run_training(
     orphans = () if launched.nsys_killed_by is None else orphaned_streams(before, folder=folder)
     return Captured(
         folder=folder,
-        command=words,
         warnings=warnings,
         launched=launched,
         reports=collect_reports(folder, launched, orphans=orphans if len(orphans) == 1 else ()),

@@ -51,7 +51,7 @@ def analyze(
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
 
-    analysis = explained(measure(_load(files), settings=settings))
+    analysis = explained(measure(load_each(files), settings=settings))
     if output is None:
         click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
@@ -70,7 +70,7 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
             yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
 
 
-def _load(paths: Sequence[Path]) -> Iterator[Profile]:
+def load_each(paths: Sequence[Path]) -> Iterator[Profile]:
     """Load one profile after the other, so that only one is in memory; a terminal shows which."""
     from rich.console import Console
     from rich.markup import escape

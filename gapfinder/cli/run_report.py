@@ -59,18 +59,21 @@ def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
         trouble = NsysError("no report")
     code = captured.launched.exit_code
     result = code or (NsysError.exit_code if code is None else 0 if trouble is None else trouble.exit_code)
-    record(
-        captured.folder,
-        request=request,
-        nsys=nsys,
-        outcome=outcome.value,
-        training_exit_code=code,
-        exit_code=result,
-        signals=[received.name for received in captured.launched.signals],
-        reports=[{"file": one.path.name, "partial": one.is_partial} for one in captured.reports],
-        processes=[asdict(process) for process in captured.processes],
-        notes=[*captured.warnings, *sentences],
-    )
+    try:
+        record(
+            captured.folder,
+            request=request,
+            nsys=nsys,
+            outcome=outcome.value,
+            training_exit_code=code,
+            exit_code=result,
+            signals=[received.name for received in captured.launched.signals],
+            reports=[{"file": one.path.name, "partial": one.is_partial} for one in captured.reports],
+            processes=[asdict(process) for process in captured.processes],
+            notes=[*captured.warnings, *sentences],
+        )
+    except InputError as error:  # the training's exit code must not get lost on a full disk
+        sentences.append(f"error: {error}")
     for sentence in sentences:
         say(f"gapfinder: {sentence}")
     say(f"Wrote {_shown(captured.folder)}")
@@ -79,7 +82,7 @@ def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
 
 def _analyse(captured: Captured, *, request: RunRequest, nsys: Nsys) -> Iterator[str]:
     """Export and analyse every report, write and print what was found, and yield what is to be said about it."""
-    exports = _exported(captured.reports, nsys=nsys)
+    exports = _exported(captured.reports, folder=captured.folder, nsys=nsys)
     sessions = sorted({report.session for report in captured.reports}, key=lambda number: number or 0)
     for session in sessions:
         files = [path for report, path in exports if report.session == session]
@@ -101,7 +104,7 @@ def _write_results(analysis: Analysis, *, data: Path, page: Path) -> None:
     click.echo(rendered(analysis, form="text", is_terminal=sys.stdout.isatty()), nl=False)
 
 
-def _exported(reports: Sequence[Report], *, nsys: Nsys) -> list[tuple[Report, Path]]:
+def _exported(reports: Sequence[Report], *, folder: Path, nsys: Nsys) -> list[tuple[Report, Path]]:
     """Return each report with its export beside it; a terminal shows which is under way."""
     from rich.console import Console
     from rich.markup import escape
@@ -113,7 +116,7 @@ def _exported(reports: Sequence[Report], *, nsys: Nsys) -> list[tuple[Report, Pa
     with Console(stderr=True, quiet=not is_terminal).status("") as status:
         for number, report in enumerate(reports, start=1):
             status.update(f"Exporting {escape(visible(report.path.name))} ({number} of {len(reports)})")
-            target = report.path.with_suffix(".sqlite")
+            target = folder / f"{report.path.stem}.sqlite"
             _put_beside(export_report(report.path, nsys=nsys), target)
             exports.append((report, target))
     return exports
@@ -162,10 +165,10 @@ def _settled_steps(captured: Captured, *, request: RunRequest) -> tuple[int, int
 
 def _analysis(files: Sequence[Path], *, settings: Settings) -> Analysis:
     from gapfinder.analysis import analyze
+    from gapfinder.cli.analyze import load_each
     from gapfinder.findings import explained
-    from gapfinder.load import load_profile
 
-    return explained(analyze((load_profile(path) for path in files), settings=settings))
+    return explained(analyze(load_each(files), settings=settings))
 
 
 def _ranks_without_gpu(analysis: Analysis) -> Iterator[str]:

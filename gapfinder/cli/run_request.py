@@ -33,7 +33,7 @@ def make_request(command: Sequence[str], *, wanted: Wanted) -> RunRequest:
         options=CaptureOptions(
             capture_range=chosen or CaptureRange.NONE,
             nvtx_range=wanted.nvtx_range,
-            nsys_args=tuple(word for given in wanted.nsys_args for word in shlex.split(given)),
+            nsys_args=tuple(word for given in wanted.nsys_args for word in _words(given)),
             environment={},
         ),
     )
@@ -58,6 +58,13 @@ def _window(wanted: Wanted, *, chosen: CaptureRange | None) -> CaptureWindow | N
 def shell_line(words: Sequence[str], *, environment: Mapping[str, str]) -> str:
     """Return a command that a shell would run in the same way."""
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(words)])
+
+
+def _words(given: str) -> list[str]:
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise InputError(f"--nsys-arg {given!r}: {str(error).lower()}") from error
 
 
 def _training(command: Sequence[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from nsys_stub import nsys_stub
 
 from gapfinder.capture.command import CaptureOptions, CaptureRange
 from gapfinder.capture.launch import launch
-from gapfinder.capture.nsys import find_nsys
+from gapfinder.capture.nsys import Nsys
 from gapfinder.capture.outcome import Outcome, outcome_of, outcome_sentences
 from gapfinder.capture.session import Captured, RunRequest, dry_run, run_training
 from gapfinder.errors import InputError
@@ -43,11 +43,13 @@ def request(script: str, **given: object) -> RunRequest:
     return RunRequest(**{**wanted, **given})
 
 
+def nsys_at(stub: Path) -> Nsys:
+    return Nsys(path=stub, version="2025.5.2.266")
+
+
 def run(wanted: RunRequest, stub: Path, *, told: list[str] | None = None) -> Captured:
     said = [] if told is None else told
-    return run_training(
-        wanted, nsys=find_nsys(str(stub)), output=Path("run"), announce=lambda _: None, tell=said.append
-    )
+    return run_training(wanted, nsys=nsys_at(stub), output=Path("run"), announce=lambda _: None, tell=said.append)
 
 
 def names(captured: Captured) -> list[str]:
@@ -171,7 +173,7 @@ def test_the_time_that_nsys_takes_to_write_is_shown(stub, monkeypatch):
 def test_an_nsys_that_stays_silent_is_ended(stub, monkeypatch):
     monkeypatch.setenv("STUB", "silent")
     told: list[str] = []
-    words, _ = dry_run(request("exit 0"), nsys=find_nsys(str(stub)), output=Path("run"))
+    words, _ = dry_run(request("exit 0"), nsys=nsys_at(stub), output=Path("run"))
     launched = launch(words, environment={}, is_nsys=True, tell=told.append, patience_s=0.3)
     assert (launched.exit_code, launched.nsys_killed_by) == (None, signal.SIGTERM)
     assert "silent" in told[0]
@@ -253,7 +255,9 @@ def test_each_rank_has_a_report_of_its_own(stub, tmp_path):
     )
     launcher.chmod(0o755)
     wanted = request(
-        "", training=(str(launcher), "-n", "4", "sh", "-c", 'test "$NSYS_NVTX_PROFILER_REGISTER_ONLY" = 0')
+        "",
+        training=(str(launcher), "-n", "4", "sh", "-c", 'test "$NSYS_NVTX_PROFILER_REGISTER_ONLY" = 0'),
+        is_per_rank=True,
     )
     captured = run(wanted, stub)
     assert names(captured) == [f"rank{rank}.nsys-rep" for rank in (0, 1, 2)]

@@ -192,6 +192,7 @@ def test_a_dry_run_prints_a_command_and_runs_nothing(tmp_path, script, stub, sur
         (["--steps", "3:5", "--capture-range", "none", "train.py"], 2, "which --capture-range turns off"),
         (["--capture-range", "nvtx", "train.py"], 2, "--nvtx-range NAME@DOMAIN"),
         (["--nsys-arg", "-o x", "train.py"], 2, "must not set --output"),
+        (["--nsys-arg", "'x", "train.py"], 2, "no closing quotation"),
         (["--per-rank", "train.py"], 2, "does not know how python starts its ranks"),
         (["--nsys", "no-such-nsys", "train.py"], 4, "--nsys is 'no-such-nsys'"),
     ],
