@@ -51,11 +51,11 @@ def analyze(
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
 
-    analysis = explained(measure(_load(files), settings=settings))
+    analysis = explained(measure(load_each(files), settings=settings))
     if output is None:
-        click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
+        click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
-        report = _render(analysis, form=form, is_terminal=False)
+        report = rendered(analysis, form=form, is_terminal=False)
         write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
     if not analysis.lanes:
         raise InconclusiveError(
@@ -72,7 +72,7 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
             yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
 
 
-def _load(paths: Sequence[Path]) -> Iterator[Profile]:
+def load_each(paths: Sequence[Path]) -> Iterator[Profile]:
     """Load one profile after the other, so that only one is in memory; a terminal shows which."""
     from rich.console import Console
     from rich.markup import escape
@@ -86,7 +86,8 @@ def _load(paths: Sequence[Path]) -> Iterator[Profile]:
             yield load_profile(path)
 
 
-def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+    """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
     import os
     import shutil
 

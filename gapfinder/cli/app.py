@@ -16,6 +16,7 @@ from gapfinder.cli.doctor import doctor
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
+from gapfinder.cli.run import run
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
 
@@ -86,6 +87,7 @@ commands.add_command(doctor)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)
+commands.add_command(run)
 
 
 def main() -> None:
