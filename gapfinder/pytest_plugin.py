@@ -55,10 +55,11 @@ class MeasuredProfile:
     ) -> Verdict:
         """Return the verdict of `gapfinder check`; without a baseline the one of --gapfinder-baseline counts."""
         from gapfinder.compare.measured import check_snapshot
+        from gapfinder.compare.thresholds import needs_baseline, parse_limits
 
         return check_snapshot(
             self.snapshot,
-            baseline=baseline or self._baseline,
+            baseline=baseline or (self._baseline if needs_baseline(parse_limits(fail_on)) else None),
             fail_on=fail_on,
             allow_different=allow_different,
             store=self._store,

@@ -9,7 +9,7 @@ from analysis_values import MS, budget
 
 from gapfinder.compare.snapshot import FindingTotal, LaneSnapshot, Snapshot, StepSample
 from gapfinder.explanations import Severity
-from gapfinder.model import Budget
+from gapfinder.model import NO_COMMUNICATION, Budget
 
 PARTS = ("compute", "hidden", "exposed", "idle")
 USUAL = {"compute": 60.0, "hidden": 25.0, "exposed": 10.0, "idle": 5.0}
@@ -41,7 +41,7 @@ def lane_of(steps: tuple[StepSample, ...], *, rank: int | None = 0, spent: Budge
         budget=spent,
         idle_reason=None,
         overlap_ratio=spent.overlap_ratio,
-        overlap_reason=None if spent.communication_ns else "no communication operation ran",
+        overlap_reason=None if spent.communication_ns else NO_COMMUNICATION,
         causes={},
         sync_calls={},
         steps=steps,
@@ -68,7 +68,7 @@ def snapshot_of(*lanes: LaneSnapshot, digest: str = "a", findings: tuple[Finding
 
 
 def simulated(
-    *, seed: int, steps: int = 20, lanes: int = 4, noise: float = 0.05, correlation: float = 0.8, **usual: float
+    *, seed: int, steps: int = 20, lanes: int = 2, noise: float = 0.05, correlation: float = 0.8, **usual: float
 ) -> Snapshot:
     """Return a training whose step parts have log-normal noise; lanes share `correlation` of its variance."""
     rng = np.random.default_rng(seed)

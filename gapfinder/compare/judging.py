@@ -44,6 +44,9 @@ def why_unmeasurable(metric: Metric, snapshot: Snapshot) -> str | None:
     for lane in snapshot.lanes:
         if reason := why_unknown(metric, lane):
             return f"{reason} ({lane.label})"
+    # Without communication none is exposed: that is the best of all numbers, and says nothing.
+    if metric.needs_overlap and not any(lane.budget.communication_ns for lane in snapshot.lanes):
+        return NO_COMMUNICATION
     return None
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
+    Reader = Callable[[object, str], object]
+
 Result = TypeVar("Result")
 
 LARGEST_BYTES = 256 * 1024 * 1024
@@ -124,11 +126,11 @@ def _read(kind: type[Result], value: object, *, place: str) -> Result:
 
 
 @cache
-def _readers(kind: Hashable) -> dict[str, Callable[[object, str], object]]:
+def _readers(kind: Hashable) -> dict[str, Reader]:
     return {name: _reader(hint) for name, hint in get_type_hints(kind, localns=_NAMES).items()}
 
 
-def _reader(hint: Any) -> Callable[[object, str], object]:  # noqa: ANN401 (any annotation)
+def _reader(hint: Any) -> Reader:  # noqa: ANN401 (any annotation)
     """Return what reads a value of the annotated type; it takes the value and its place."""
     arguments = get_args(hint)
     if isinstance(hint, UnionType):
@@ -140,41 +142,54 @@ def _reader(hint: Any) -> Callable[[object, str], object]:  # noqa: ANN401 (any 
             key(name, place): item(member, f"{place}[{_shown(name)}]")
             for name, member in _expect(dict, value, place=place).items()
         }
-    if get_origin(hint) is tuple and arguments[-1] is ...:
+    return _tuple_reader(arguments) if get_origin(hint) is tuple else _plain_reader(hint)
+
+
+def _tuple_reader(arguments: tuple[Any, ...]) -> Reader:
+    """Return what reads a tuple: of one type and any length, or of as many values as types."""
+    if arguments[-1] is ...:
         item = _reader(arguments[0])
         return lambda value, place: tuple(
             item(member, f"{place}[{index}]") for index, member in enumerate(_expect(list, value, place=place))
         )
-    if get_origin(hint) is tuple:
-        items = [_reader(argument) for argument in arguments]
-        return lambda value, place: _fixed(items, value, place=place)
-    if isinstance(hint, type) and is_dataclass(hint):
-        return lambda value, place: _read(hint, value, place=place)
-    return lambda value, place: _scalar(hint, value, place=place)
+    items = [_reader(argument) for argument in arguments]
+    return lambda value, place: _fixed(items, value, place=place)
 
 
-def _fixed(items: list[Callable[[object, str], object]], value: object, *, place: str) -> tuple[object, ...]:
+def _plain_reader(kind: type) -> Reader:
+    if is_dataclass(kind):
+        return lambda value, place: _read(kind, value, place=place)
+    if issubclass(kind, StrEnum):
+        return lambda value, place: _member(kind, value, place=place)
+    return _NUMBERS.get(kind) or (lambda value, place: _expect(kind, value, place=place))
+
+
+def _fixed(items: list[Reader], value: object, *, place: str) -> tuple[object, ...]:
     members = _expect(list, value, place=place)
     if len(members) != len(items):
         raise InputError(f"{place} has {format_count(len(members), 'value')} in place of {len(items)}")
     return tuple(item(member, f"{place}[{index}]") for index, (item, member) in enumerate(zip(items, members)))  # noqa: B905 (as many)
 
 
-def _scalar(kind: type[Result], value: object, *, place: str) -> object:
-    if issubclass(kind, StrEnum):
-        text = _expect(str, value, place=place)
-        if text not in list(kind):
-            raise InputError(f"{place} is {_shown(text)}, not one of {', '.join(kind)}")
-        return kind(text)
-    if kind is float:
-        number = value if isinstance(value, float) else float(_expect(int, value, place=place))
-        if not 0 <= number < inf:
-            raise InputError(f"{place} is {_shown(value)}, not from 0 up")
-        return number
-    result = _expect(kind, value, place=place)
-    if isinstance(result, int) and not 0 <= result < _LARGEST:
-        raise InputError(f"{place} is {_shown(result)}, not from 0 to 2**63")
-    return result
+def _whole(value: object, place: str) -> int:
+    number = _expect(int, value, place=place)
+    if not 0 <= number < _LARGEST:
+        raise InputError(f"{place} is {_shown(number)}, not from 0 to 2**63")
+    return number
+
+
+def _real(value: object, place: str) -> float:
+    number = value if isinstance(value, float) else float(_whole(value, place))
+    if not 0 <= number < inf:
+        raise InputError(f"{place} is {_shown(value)}, not from 0 up")
+    return number
+
+
+def _member(kind: type[StrEnum], value: object, *, place: str) -> StrEnum:
+    text = _expect(str, value, place=place)
+    if text not in list(kind):
+        raise InputError(f"{place} is {_shown(text)}, not one of {', '.join(kind)}")
+    return kind(text)
 
 
 def _expect(kind: type[Result], value: object, *, place: str) -> Result:
@@ -198,3 +213,6 @@ def _check_lanes_of(findings: tuple[FindingTotal, ...], *, lanes: int) -> None:
 def _shown(value: object) -> str:
     text = visible(repr(value))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+_NUMBERS: dict[type, Reader] = {int: _whole, float: _real}
