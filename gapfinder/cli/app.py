@@ -12,6 +12,8 @@ import click
 
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
+from gapfinder.cli.baseline import baseline
+from gapfinder.cli.check import check
 from gapfinder.cli.doctor import doctor
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
@@ -84,6 +86,8 @@ def commands() -> None:
 
 commands.add_command(analyze)
 commands.add_command(doctor)
+commands.add_command(baseline)
+commands.add_command(check)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)

@@ -165,10 +165,10 @@ def _settled_steps(captured: Captured, *, request: RunRequest) -> tuple[int, int
 
 def _analysis(files: Sequence[Path], *, settings: Settings) -> Analysis:
     from gapfinder.analysis import analyze
-    from gapfinder.cli.analyze import load_each
+    from gapfinder.cli.measuring import load_profiles
     from gapfinder.findings import explained
 
-    return explained(analyze(load_each(files), settings=settings))
+    return explained(analyze(load_profiles(files), settings=settings))
 
 
 def _ranks_without_gpu(analysis: Analysis) -> Iterator[str]:
