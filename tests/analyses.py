@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from analysis_values import ALL_REDUCE, CLOCK, GEMM, LAYER_NORM, MS, analysis, budget, hole, lane, steps_of, total
 
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, Severity, StepSpread, Straggler
+from gapfinder.explanations import (
+    Buckets,
+    Cause,
+    CollectiveSummary,
+    Evidence,
+    Finding,
+    KernelTotal,
+    Severity,
+    StepSpread,
+    Straggler,
+)
 from gapfinder.model import Analysis, DecidedName, Step, Window
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
@@ -119,6 +129,10 @@ def explained() -> Analysis:
                 median_ns=4 * MS,
                 micro_steps=1,
             ),
+        ),
+        kernels=(
+            KernelTotal(name=GEMM, is_communication=False, count=480, total_ns=140 * MS),
+            KernelTotal(name=ALL_REDUCE, is_communication=True, count=12, total_ns=34 * MS),
         ),
         step_spreads=(
             StepSpread(

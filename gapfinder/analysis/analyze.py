@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.collectives import summarise_collectives
+from gapfinder.analysis.kernel_totals import merged_totals
 from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
@@ -61,6 +62,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
         stragglers=find_stragglers(table, kept=kept, times=times),
+        kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
 
 

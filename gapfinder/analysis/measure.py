@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gapfinder.analysis.buckets import measure_buckets
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
+from gapfinder.analysis.kernel_totals import NameTotals, name_totals
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
@@ -59,7 +58,8 @@ class MeasuredReport:
         spans: first to last operation of every lane, those outside the asked window or steps too.
         step_numbers: numbers of the steps with GPU work.
         devices: CUDA device numbers seen, those not asked for too.
-        name_times: summed kernel time by kernel name, in ns.
+        name_times: summed kernel time by kernel name, in ns, those outside the asked window or steps too.
+        kernels: (count, summed ns) by kernel name, of what lies in the lanes' windows.
         decisions: what each kernel name counted as.
     """
 
@@ -72,6 +72,7 @@ class MeasuredReport:
     devices: frozenset[int]
     coverage: Coverage
     name_times: dict[str, int]
+    kernels: dict[str, tuple[int, int]]
     decisions: dict[str, Decision]
 
 
@@ -79,6 +80,8 @@ class MeasuredReport:
 class _Tally:
     """Grows while the lanes of a report go by."""
 
+    everything: NameTotals
+    measured: NameTotals
     lanes: list[MeasuredLane] = field(default_factory=list)
     spans: list[Window] = field(default_factory=list)
     step_numbers: set[int] = field(default_factory=set)
@@ -92,16 +95,20 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
     gpus = _gpus(report)
-    tally = _Tally()
-    name_times = np.zeros(len(report.kernel_names))
+    names = len(report.kernel_names)
+    tally = _Tally(everything=NameTotals.nothing(names), measured=NameTotals.nothing(names))
     for operations, span in _timed_lanes(report, settings=settings, tally=tally):
-        name_times += _name_times(operations, names=len(report.kernel_names))
+        totals = name_totals(operations, names=names)
+        tally.everything += totals
         measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
-            tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
+            window = measurement.window
+            tally.lanes.append(_measured(measurement, window, report=report, payloads=payloads, gpus=gpus))
+            tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
+        tally.measured = NameTotals.nothing(names)
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,
@@ -111,7 +118,8 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         step_numbers=frozenset(tally.step_numbers),
         devices=frozenset(tally.devices),
         coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
-        name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
+        name_times={name: ns for name, (_, ns) in tally.everything.by_name(report.kernel_names).items()},
+        kernels=tally.measured.by_name(report.kernel_names),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
     )
 
@@ -153,14 +161,6 @@ def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterat
             continue
         tally.spans.append(span)
         yield operations, span
-
-
-def _name_times(operations: LaneOperations, *, names: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return summed kernel time per name; float64 holds whole nanoseconds up to 104 days exactly."""
-    times = np.zeros(names)
-    for kind in (operations.compute, operations.communication.only_kernels()):
-        times += np.bincount(kind.names, weights=(kind.ends - kind.starts).astype(np.float64), minlength=names)
-    return times
 
 
 def _gpus(report: Report) -> _Gpus:
