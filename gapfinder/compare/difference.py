@@ -97,7 +97,12 @@ class Amount:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectiveAmount:
-    """One operation of all communicators in a unit; times as in `CollectiveSummary`."""
+    """One operation of all communicators in a unit.
+
+    Attributes:
+        count: instances in the whole job, while times are those of one GPU.
+        wait_ns, transfer_ns: None where not every communicator could be split.
+    """
 
     count: float
     total_ns: int
