@@ -148,6 +148,23 @@ def format_share(ratio: float) -> str:
     return f"{percent:.1f} %"
 
 
+def format_change(ns: int) -> str:
+    """Return how much longer or shorter something got ("+1.234 ms")."""
+    return f"+{format_duration(ns)}" if ns > 0 else format_duration(ns)
+
+
+def format_growth(before: float, after: float) -> str:
+    """Return (after - before) / before as a percentage with its sign ("+19.9 %"); from nothing there is none: "new"."""
+    if not before:
+        return "new" if after else "0.0 %"
+    return f"{100 * (after - before) / before:+.1f} %"
+
+
+def format_points(change: float) -> str:
+    """Return the difference of two ratios in percentage points ("+9.1 points")."""
+    return f"{100 * change:+.1f} points"
+
+
 def format_count(number: int, noun: str = "") -> str:
     """Return a count with thousands separated and, when given, its noun in the right number ("1,234 kernels")."""
     digits = f"{number:,}"

@@ -19,7 +19,7 @@ from gapfinder.compare.difference import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gapfinder.compare.scaled import Scaled
+    from gapfinder.compare.scaled import FindingAmount, Scaled
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -40,23 +40,28 @@ def cause_changes(before: Scaled, after: Scaled) -> tuple[CauseChange, ...]:
 
 
 def finding_changes(before: Scaled, after: Scaled) -> tuple[FindingChange, ...]:
-    """Return findings by code and lane."""
+    """Return findings by code; where a side has several of one code, by lane as well."""
     changes = []
-    for (code, lane), was, now in _pairs(before.findings(), after.findings()):
-        shown = next(found for found, _ in filter(None, (now, was)))
-        costs = [None if one is None else one[1] for one in (was, now)]
-        changes.append(
-            FindingChange(
-                code=code,
-                title=shown.title,
-                severity=shown.severity,
-                lane=lane,
-                status=_status(*costs),
-                before_ns=costs[0],
-                after_ns=costs[1],
-            )
-        )
-    return tuple(sorted(changes, key=lambda one: (-_moved(one.before_ns, one.after_ns), one.code, one.lane or "")))
+    for code, was, now in _pairs(before.findings(), after.findings()):
+        is_alone = len(was or ()) <= 1 and len(now or ()) <= 1
+        old, new = ({None if is_alone else one.lane: one for one in side or ()} for side in (was, now))
+        changes += [_finding_change(code, *pair) for _, *pair in _pairs(old, new)]
+    return tuple(sorted(changes, key=lambda one: (-_moved(one.before_ns, one.after_ns), one.code, str(one.lanes))))
+
+
+def _finding_change(code: str, was: FindingAmount | None, now: FindingAmount | None) -> FindingChange:
+    shown = next(one.finding for one in (now, was) if one is not None)
+    costs = [None if one is None else one.lost_ns for one in (was, now)]
+    lanes = [None if one is None else one.lane for one in (was, now)]
+    return FindingChange(
+        code=code,
+        title=shown.title,
+        severity=shown.severity,
+        lanes=(lanes[0], lanes[1]),
+        status=_status(*costs),
+        before_ns=costs[0],
+        after_ns=costs[1],
+    )
 
 
 def collective_changes(before: Scaled, after: Scaled) -> tuple[CollectiveChange, ...]:

@@ -38,7 +38,7 @@ def diff(before: Snapshot, after: Snapshot, *, names: tuple[str, str] = ("before
     unit = common_unit(before.lanes, after.lanes)
     both = [side(measured_lanes(snapshot.lanes, unit=unit), unit=unit) for snapshot in (before, after)]
     old, new = (
-        Scaled(snapshot, Scale(snapshot.lanes, unit_ns=one.budget.window_ns))
+        Scaled(snapshot, Scale(snapshot.lanes, unit=one.budget))
         for snapshot, one in zip((before, after), both, strict=True)
     )
     pairs = _lane_pairs(before.lanes, after.lanes)
@@ -54,7 +54,11 @@ def diff(before: Snapshot, after: Snapshot, *, names: tuple[str, str] = ("before
         kernels=kernel_changes(old, new),
         calls=call_changes(old, new),
         pace=pace(old, new),
-        notes=(*_unit_notes(before, after, unit=unit, names=names), *_lane_notes(pairs, names=names)),
+        notes=(
+            *_unit_notes(before, after, unit=unit, names=names),
+            *_lane_notes(pairs, names=names),
+            *_unseen_notes(before, after, names=names),
+        ),
     )
 
 
@@ -100,3 +104,12 @@ def _unit_notes(before: Snapshot, after: Snapshot, *, unit: Unit, names: tuple[s
             yield f"{name}: the mean step is without {labels}, which has no complete steps: {without[0].steps_reason}"
         if unit is Unit.SECOND and len(without) == len(snapshot.lanes):
             yield f"{name} has no steps, so shares of the time are compared: {without[0].steps_reason}"
+
+
+def _unseen_notes(before: Snapshot, after: Snapshot, *, names: tuple[str, str]) -> Iterator[str]:
+    for name, snapshot in zip(names, (before, after), strict=True):
+        idle = next((lane.idle_reason for lane in snapshot.lanes if lane.idle_reason), None)
+        if idle:
+            yield f"{name}: idle time and causes were not measured: {idle}"
+        if any(lane.budget.graph_only_ns for lane in snapshot.lanes):
+            yield f"{name} has CUDA graphs traced whole: kernels and communication inside them are not compared"

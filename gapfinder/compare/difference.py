@@ -75,13 +75,13 @@ class FindingChange:
 
     Attributes:
         title, severity: of the side after where it is there, else of the one before.
-        lane: label of the lane it is about; None when it is about all.
+        lanes: label of the lane it is about on each side; None where it is not there or is about all.
     """
 
     code: str
     title: str
     severity: Severity
-    lane: str | None
+    lanes: tuple[str | None, str | None]
     status: Status
     before_ns: int | None
     after_ns: int | None

@@ -62,11 +62,20 @@ def overlap(lanes: Sequence[LaneSnapshot]) -> tuple[float | None, str | None]:
 
 
 class Scale:
-    """Turns times and counts of the lanes' whole windows, all lanes together, into those of one unit of one lane."""
+    """Turns times and counts of the lanes' whole windows, all lanes together, into those of one unit of one lane.
 
-    def __init__(self, lanes: Sequence[LaneSnapshot], *, unit_ns: int) -> None:
-        self._factor = Fraction(unit_ns, sum(lane.budget.window_ns for lane in lanes))
-        self._unit_ns = unit_ns
+    The windows hold as many steps as their compute is times that of the mean step: a first step that loads code, or one
+    that is cut, is longer or shorter in time, but its share of the work is what it is. Graphs count as compute; without
+    either, the window's length is taken. A second holds the mean of the windows, where both come to the same.
+    """
+
+    def __init__(self, lanes: Sequence[LaneSnapshot], *, unit: Budget) -> None:
+        budgets = [lane.budget for lane in lanes]
+        computed = sum(map(_computing, budgets))
+        if computed and _computing(unit):
+            self._factor = Fraction(_computing(unit), computed)
+        else:
+            self._factor = Fraction(unit.window_ns, sum(budget.window_ns for budget in budgets))
 
     def time(self, ns: int) -> int:
         """Return a time in one unit, in ns."""
@@ -76,9 +85,9 @@ class Scale:
         """Return how often it is in one unit."""
         return float(number * self._factor)
 
-    def share(self, ratio: float) -> int:
-        """Return a share of the windows as time in one unit, in ns."""
-        return round(ratio * self._unit_ns)
+
+def _computing(budget: Budget) -> int:
+    return budget.compute_ns + budget.graph_only_ns
 
 
 def _scaled(budgets: Sequence[Budget], *, window_ns: int) -> Budget:

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingAmount:
+    """A finding, the label of the lane it is about, and what it costs in one unit."""
+
+    finding: FindingTotal
+    lane: str | None
+    lost_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scaled:
     """A snapshot and how it is scaled to the unit."""
 
@@ -49,11 +58,14 @@ class Scaled:
             by_operation.setdefault(one.operation, []).append(one)
         return {operation: self._collective(totals) for operation, totals in by_operation.items()}
 
-    def findings(self) -> dict[tuple[str, str | None], tuple[FindingTotal, int]]:
-        """Return findings and what they cost, by code and lane."""
+    def findings(self) -> dict[str, list[FindingAmount]]:
+        """Return findings and what they cost, by code."""
         labels = [lane.label for lane in self.snapshot.lanes]
-        keyed = (((one.code, None if one.lane is None else labels[one.lane]), one) for one in self.snapshot.findings)
-        return {key: (one, self.scale.share(one.share)) for key, one in keyed}
+        by_code: dict[str, list[FindingAmount]] = {}
+        for one in self.snapshot.findings:
+            lane = None if one.lane is None else labels[one.lane]
+            by_code.setdefault(one.code, []).append(FindingAmount(one, lane, self.scale.time(one.lost_ns)))
+        return by_code
 
     def kernels(self) -> dict[str, tuple[KernelTotal, Amount]]:
         """Return the kept kernels by name."""
