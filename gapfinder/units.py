@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_MANY_TIMES = 10
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -154,15 +155,22 @@ def format_change(ns: int) -> str:
 
 
 def format_growth(before: float, after: float) -> str:
-    """Return (after - before) / before as a percentage with its sign ("+19.9 %"); from nothing there is none: "new"."""
+    """Return (after - before) / before as a percentage with its sign ("+19.9 %"); far above, how many times as much."""
     if not before:
         return "new" if after else "0.0 %"
-    return f"{100 * (after - before) / before:+.1f} %"
+    if after >= _MANY_TIMES * before:
+        return f"{after / before:,.0f} times"
+    return f"{_signed(100 * (after - before) / before)} %"
 
 
-def format_points(change: float) -> str:
-    """Return the difference of two ratios in percentage points ("+9.1 points")."""
-    return f"{100 * change:+.1f} points"
+def format_points_change(change: float) -> str:
+    """Return how a ratio changed, in percentage points with their sign ("+9.1 points")."""
+    return f"{_signed(100 * change)} points"
+
+
+def _signed(number: float) -> str:
+    text = f"{number:+.1f}"
+    return text[1:] if float(text) == 0 else text
 
 
 def format_count(number: int, noun: str = "") -> str:

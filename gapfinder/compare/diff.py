@@ -44,6 +44,7 @@ def diff(before: Snapshot, after: Snapshot, *, names: tuple[str, str] = ("before
     pairs = _lane_pairs(before.lanes, after.lanes)
     return Difference(
         names=names,
+        min_gap_ns=before.min_gap_ns if before.min_gap_ns == after.min_gap_ns else None,
         unit=unit,
         before=both[0],
         after=both[1],

@@ -171,6 +171,7 @@ class Difference:
 
     Attributes:
         names: what the two sides are called.
+        min_gap_ns: shortest hole; None where the sides differ in it.
         before, after: over all lanes.
         causes, calls, collectives, kernels: over all lanes, scaled from their whole windows to the unit.
         pace: None where no compute kernel has a partner.
@@ -178,6 +179,7 @@ class Difference:
     """
 
     names: tuple[str, str]
+    min_gap_ns: int | None
     unit: Unit
     before: Side
     after: Side

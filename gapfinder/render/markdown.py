@@ -30,20 +30,20 @@ def render_markdown(analysis: Analysis) -> str:
 
 def _blocks(analysis: Analysis) -> Iterator[str]:
     yield "## gapfinder"
-    yield escape_markdown(verdict(analysis))
+    yield escape(verdict(analysis))
     if analysis.findings:
         yield "### Findings"
-        yield "\n".join(f"- {escape_markdown(words)}" for words in _findings(analysis))
+        yield "\n".join(f"- {escape(words)}" for words in _findings(analysis))
     for table in report_tables(analysis, lanes=_LANES, holes=_HOLES):
-        yield f"### {escape_markdown(table.title)}"
+        yield f"### {escape(table.title)}"
         if table.rows:
             yield table_markdown(table)
-        yield escape_markdown(table.caption)
+        yield escape(table.caption)
     remarks = notes(analysis)
     if remarks:
         yield "### Not measured, and worth knowing"
-        yield "\n".join(f"- {escape_markdown(remark)}" for remark in remarks)
-    yield f"Source: {escape_markdown(source_words(analysis))}"
+        yield "\n".join(f"- {escape(remark)}" for remark in remarks)
+    yield f"Source: {escape(source_words(analysis))}"
 
 
 def _findings(analysis: Analysis) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _findings(analysis: Analysis) -> Iterator[str]:
 
 def table_markdown(table: Table) -> str:
     """Return a table as Markdown."""
-    header = [escape_markdown(column.header) for column in table.columns]
+    header = [escape(column.header) for column in table.columns]
     rule = ["---:" if column.kind is Kind.NUMBER else ":---" for column in table.columns]
     rows = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
@@ -71,9 +71,9 @@ def _cell(text: str, column: Column) -> str:
     if column.kind is Kind.NAME:
         text = short_name(text)
         text = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + ELLIPSIS
-    return escape_markdown(text)
+    return escape(text)
 
 
-def escape_markdown(text: str) -> str:
-    """Return a text from anywhere as Markdown in which it can be no markup."""
+def escape(text: str) -> str:
+    """Return text in which nothing is Markdown or HTML markup."""
     return _MARKUP.sub(r"\\\1", visible(text))
