@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gapfinder.processes import SlowRank, TrainingProcess
 
 SCHEMA_VERSION = 1
+NO_COMMUNICATION = "no communication was captured"
+"""The `overlap_reason` of a lane on which nothing communicates; every other reason means that it cannot be known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -86,6 +86,16 @@ def _meant(text: str, *, otherwise: str) -> tuple[str, str]:
     return match[1], known[match[2].lower()]
 
 
+def parse_ratio(text: str) -> float:
+    """Return `text` ("0.7", "70 %") as a ratio from 0 to 1."""
+    ratio = _quantity(text, {"": 1, "%": Fraction(1, 100)})
+    if ratio is None or ratio > 1:
+        raise InputError(
+            f"not a ratio: {text!r}; write a number from 0 to 1, such as 0.7, or a percentage, such as 70%"
+        )
+    return float(ratio)
+
+
 def parse_window(text: str) -> tuple[int, int]:
     """Return "1.2s:1.9s" as (start, end) in ns on the report's own clock; the end must come later."""
     start_text, separator, end_text = text.partition(":")
@@ -171,6 +181,11 @@ def format_points_change(change: float) -> str:
 def _signed(number: float) -> str:
     text = f"{number:+.1f}"
     return text[1:] if float(text) == 0 else text
+
+
+def format_points(difference: float) -> str:
+    """Return the distance between two ratios in percentage points ("12.3 points")."""
+    return f"{100 * abs(difference):.1f} points"
 
 
 def format_count(number: int, noun: str = "") -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from gapfinder.analysis.collectives import summarise_collectives
 from gapfinder.analysis.kernel_totals import merged_totals
-from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.errors import InconclusiveError, InputError
-from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
+from gapfinder.model import NO_COMMUNICATION, Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
 from gapfinder.settings import Settings
 from gapfinder.units import format_count, format_time
 

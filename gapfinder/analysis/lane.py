@@ -13,7 +13,7 @@ from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause, Evidence, HostActivity
-from gapfinder.model import Budget, Hole, Holes, Lane, Steps, Window
+from gapfinder.model import NO_COMMUNICATION, Budget, Hole, Holes, Lane, Steps, Window
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ GRAPHS_HIDE_OVERLAP = (
     "CUDA graphs were traced whole, so communication inside them is not visible; capture with --cuda-graph-trace=node"
 )
 NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
-NO_COMMUNICATION = "no communication was captured"
 SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
 _GRAPH_NAME = "CUDA graph"
 

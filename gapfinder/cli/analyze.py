@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.errors import InconclusiveError, visible
+from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gapfinder.load import Profile
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
@@ -51,7 +51,7 @@ def analyze(
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
 
-    analysis = explained(measure(_load(files), settings=settings))
+    analysis = explained(measure(load_profiles(files), settings=settings))
     if output is None:
         click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
@@ -68,20 +68,6 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
     for folder in profiles:
         if folder.is_dir():
             yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
-
-
-def _load(paths: Sequence[Path]) -> Iterator[Profile]:
-    """Load one profile after the other, so that only one is in memory; a terminal shows which."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    from gapfinder.load import load_profile
-
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
-        for number, path in enumerate(paths, start=1):
-            status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
-            yield load_profile(path)
 
 
 def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:

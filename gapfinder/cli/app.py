@@ -12,6 +12,8 @@ import click
 
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
+from gapfinder.cli.baseline import baseline
+from gapfinder.cli.check import check
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
@@ -76,11 +78,13 @@ def commands() -> None:
     """Find the holes in a GPU timeline, and how much communication is hidden behind compute.
 
     \b
-    Exit codes: 0 good, 2 usage or bad input, 3 the input cannot answer, 4 nsys is missing or failed.
+    Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer, 4 nsys is missing or failed.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 
 commands.add_command(analyze)
+commands.add_command(baseline)
+commands.add_command(check)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)

@@ -8,9 +8,8 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.analysis.lane import NO_COMMUNICATION
 from gapfinder.compare.difference import Side, Unit
-from gapfinder.model import Budget
+from gapfinder.model import NO_COMMUNICATION, Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_LARGEST_TEXT = 256 * 1024 * 1024
+LARGEST_BYTES = 256 * 1024 * 1024
+"""A file of more bytes, or a text of more characters, is no snapshot."""
+
 _LARGEST = 2**63
 _SHOWN = 60
 # What the annotations in snapshot.py name, which has no use for them at run time.
@@ -84,7 +86,7 @@ def _check_version(version: object) -> None:
 
 
 def _document(text: str) -> dict[str, object]:
-    if len(text) > _LARGEST_TEXT:
+    if len(text) > LARGEST_BYTES:
         raise InputError(f"{format_count(len(text), 'character')} are more than one can have")
     try:
         document = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)

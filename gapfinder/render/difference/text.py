@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.render.difference_tables import difference_tables
-from gapfinder.render.difference_words import difference_verdict, title_words
+from gapfinder.render.difference.tables import difference_tables
+from gapfinder.render.difference.words import difference_verdict, title_words
 from gapfinder.render.text_layout import CAPTION, HEADING, PLAIN, TITLE, joined, paragraph, table_lines
 
 if TYPE_CHECKING:

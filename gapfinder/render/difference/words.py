@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gapfinder.compare.difference import Status, Unit
 from gapfinder.explanations import Cause, Severity
 from gapfinder.findings.words import listed
-from gapfinder.render.difference_amounts import amount, change, count
+from gapfinder.render.difference.amounts import amount, change, count
 from gapfinder.render.words import cause_words, short_name
 from gapfinder.units import format_duration, format_growth, format_points_change, format_share
 

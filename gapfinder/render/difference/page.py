@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.render.difference_tables import difference_tables, shown_lanes, shown_parts
-from gapfinder.render.difference_words import difference_verdict, title_words
+from gapfinder.render.difference.tables import difference_tables, shown_lanes, shown_parts
+from gapfinder.render.difference.words import difference_verdict, title_words
 from gapfinder.render.page_parts import budget_bar, escape, page, section
 from gapfinder.render.parts import IDLE
 from gapfinder.render.words import unbroken
