@@ -14,6 +14,7 @@ from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
 from gapfinder.cli.baseline import baseline
 from gapfinder.cli.check import check
+from gapfinder.cli.diff import diff
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
@@ -85,6 +86,7 @@ def commands() -> None:
 commands.add_command(analyze)
 commands.add_command(baseline)
 commands.add_command(check)
+commands.add_command(diff)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)

@@ -12,6 +12,8 @@ from gapfinder.compare.changes import (
     kernel_changes,
     pace,
 )
+from gapfinder.compare.comparable import Difference as Kind
+from gapfinder.compare.comparable import differences, version_notes
 from gapfinder.compare.difference import Difference, LaneChange, Unit
 from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
 from gapfinder.compare.scaled import Scaled
@@ -19,22 +21,41 @@ from gapfinder.errors import InconclusiveError
 from gapfinder.findings.words import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from gapfinder.compare.snapshot import LaneSnapshot, Snapshot
 
     LanePair = tuple[LaneSnapshot | None, LaneSnapshot | None]
 
 
-def diff(before: Snapshot, after: Snapshot, *, names: tuple[str, str] = ("before", "after")) -> Difference:
+REFUSED = frozenset({Kind.GPUS, Kind.RANKS})
+"""What must not differ unless it is allowed."""
+
+
+def diff(
+    before: Snapshot,
+    after: Snapshot,
+    *,
+    names: tuple[str, str] = ("before", "after"),
+    allowed: Collection[Kind] = (),
+) -> Difference:
     """Return what changed from `before` to `after`, which are called by `names`.
 
+    Another number of GPUs, or other or unknown ranks, are refused unless they are `allowed`: what then moved would be
+    the job, not the code. Everything else that differs is noted.
+
     Raises:
-        InconclusiveError: one of them has no lanes.
+        InconclusiveError: one of them has no lanes, or they are refused.
     """
     for name, snapshot in zip(names, (before, after), strict=True):
         if not snapshot.lanes:
             raise InconclusiveError(f"nothing to compare: {name} has no GPU operation that takes time")
+    reasons = differences(after, before)
+    for reason in reasons:
+        if reason.difference in REFUSED and reason.difference not in allowed:
+            raise InconclusiveError(
+                f"not comparable: {reason.sentence}; --allow-different {reason.difference} compares them all the same"
+            )
     unit = common_unit(before.lanes, after.lanes)
     both = [side(measured_lanes(snapshot.lanes, unit=unit), unit=unit) for snapshot in (before, after)]
     old, new = (
@@ -56,6 +77,8 @@ def diff(before: Snapshot, after: Snapshot, *, names: tuple[str, str] = ("before
         calls=call_changes(old, new),
         pace=pace(old, new),
         notes=(
+            *(f"not like for like: {reason.sentence}" for reason in reasons),
+            *version_notes(after, before),
             *_unit_notes(before, after, unit=unit, names=names),
             *_lane_notes(pairs, names=names),
             *_unseen_notes(before, after, names=names),
@@ -96,8 +119,6 @@ def _lane_notes(pairs: Sequence[LanePair], *, names: tuple[str, str]) -> Iterato
 
 
 def _unit_notes(before: Snapshot, after: Snapshot, *, unit: Unit, names: tuple[str, str]) -> Iterator[str]:
-    if before.digest == after.digest:
-        yield "both are the same capture"
     for name, snapshot in zip(names, (before, after), strict=True):
         without = [lane for lane in snapshot.lanes if not lane.steps]
         if unit is Unit.STEP and without:

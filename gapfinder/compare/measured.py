@@ -42,14 +42,18 @@ def measure(
 
 
 def find_baseline(named: str | None, *, store: Path, settings: Settings, load: Load = load_each) -> Snapshot | None:
-    """Return the baseline that `named` means: a stored one's name, else a JSON file, else a profile to measure.
+    """Return the snapshot that `named` means; without a name the stored baseline "main", None where there is none."""
+    if named is not None:
+        return find_snapshot(named, store=store, settings=settings, load=load)
+    return stored.load(store, stored.DEFAULT_NAME) if stored.DEFAULT_NAME in stored.names(store) else None
 
-    A file that is called like a stored baseline is meant by ./NAME. Without a name it is the stored baseline "main";
-    None where there is none.
+
+def find_snapshot(named: str, *, store: Path, settings: Settings, load: Load = load_each) -> Snapshot:
+    """Return the snapshot that `named` means: a stored baseline's name, else a JSON file, else a profile to measure.
+
+    A file that is called like a stored baseline is meant by ./NAME.
     """
     there = stored.names(store)
-    if named is None:
-        return stored.load(store, stored.DEFAULT_NAME) if stored.DEFAULT_NAME in there else None
     if named in there:
         return stored.load(store, named)
     if named.endswith(stored.SUFFIX):
