@@ -18,6 +18,7 @@ from gapfinder.cli.diff import diff
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
+from gapfinder.cli.history import history
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
 
@@ -90,6 +91,7 @@ commands.add_command(diff)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)
+commands.add_command(history)
 
 
 def main() -> None:
