@@ -11,11 +11,12 @@ Outliers are pulled in first, so that a single bad run neither is a level nor hi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from gapfinder.compare.history.results import ChangePoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,20 +33,6 @@ _PER_BATCH = 1_111
 _CHANCE = 0.001
 _SEED = 1974
 _FURTHEST = 3 * 1.4826  # in median absolute deviations: three standard deviations of a normal distribution
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChangePoint:
-    """One change of level.
-
-    Attributes:
-        at: place of the first value of the new level.
-        before, after: medians of the levels on both sides, each up to the next change.
-    """
-
-    at: int
-    before: float
-    after: float
 
 
 def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.history.file import history
+from gapfinder.compare.history.results import Recorded, Run
 from gapfinder.compare.history.rows import DETAIL_TABLES, detail_rows
 from gapfinder.compare.snapshot_json import snapshot_from_json, snapshot_to_json
 from gapfinder.errors import InconclusiveError, InputError
@@ -17,49 +16,10 @@ if TYPE_CHECKING:
 
     from sqlite_utils import Database
 
+    from gapfinder.compare.history.results import Source
     from gapfinder.compare.snapshot import Snapshot
 
 STORE = ".gapfinder/history.db"
-
-
-class Source(StrEnum):
-    """What stored a run."""
-
-    RUN = "run"
-    CHECK = "check"
-    DASHBOARD = "dashboard"
-    WATCH = "watch"
-    ADD = "add"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
-    """A row of the table `runs`; docs/history.md describes the fields."""
-
-    id: int
-    recorded: str
-    created: str
-    branch: str
-    label: str | None
-    source: str
-    accepted: bool
-    digest: str
-    git_commit: str | None
-    gapfinder_version: str
-    nsys_version: str | None
-    gpu_names: str | None
-    world_size: int | None
-    lanes: int
-    steps: int
-    min_gap_ns: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recorded:
-    """A run that is in the store, and whether it was stored just now."""
-
-    run: Run
-    is_new: bool
 
 
 def default_store(start: Path) -> Path:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.history.change_points import change_points
 from gapfinder.compare.history.file import history
+from gapfinder.compare.history.results import Point, Trend
 from gapfinder.compare.history.rows import NS_PER_MS
 from gapfinder.compare.history.runs import stored_runs
 from gapfinder.compare.metrics import Unit
@@ -14,32 +14,7 @@ from gapfinder.compare.metrics import Unit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gapfinder.compare.history.change_points import ChangePoint
-    from gapfinder.compare.history.runs import Run
     from gapfinder.compare.metrics import Metric
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Point:
-    """One run of a trend.
-
-    Attributes:
-        value: a ratio or ns; None where the run could not measure it.
-        change: that the level changed with this run; None where it did not.
-    """
-
-    run: Run
-    value: float | None
-    change: ChangePoint | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Trend:
-    """A metric over the runs of a branch, oldest first."""
-
-    metric: Metric
-    branch: str
-    points: tuple[Point, ...]
 
 
 def trend(store: Path, *, metric: Metric, branch: str) -> Trend:

@@ -13,7 +13,7 @@ from gapfinder.units import format_count, format_duration, format_growth, format
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gapfinder.compare.history import Point, Run, Trend
+    from gapfinder.compare.history.results import Point, Run, Trend
     from gapfinder.compare.metrics import Metric
     from gapfinder.compare.snapshot import FindingTotal, Snapshot
 
@@ -78,7 +78,7 @@ def run_sheet(run: Run, snapshot: Snapshot, *, metrics: Mapping[str, float], kno
     accepted = "accepted" if run.accepted else "not accepted"
     told = (
         f"Run {run.id} of {run.branch}, {accepted}, measured {run.created}, stored by {run.source}. {gpus}, "
-        f"{format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}{f'; {run.label}' if run.label else ''}."
+        f"{format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}; label {run.label or NOTHING}."
     )
     return Sheet(
         paragraphs=(told,),
