@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.check_options import store_folder, store_option
+from gapfinder.cli.check_options import checking_options, store_folder
 from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.errors import InconclusiveError, RegressionError
+from gapfinder.errors import InconclusiveError, InputError, RegressionError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
-    from gapfinder.compare.verdict import Verdict
+    from collections.abc import Mapping
 
-FORMATS = ("text", "json", "markdown", "junit", "github")
-DIFFERENCES = ("gpus", "gpu-model", "ranks", "window", "min-gap")
+    from gapfinder.compare.verdict import Verdict
 
 
 @click.command(no_args_is_help=True)
 @click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--baseline",
-    metavar="NAME|FILE|PROFILE",
-    help="A stored baseline, its JSON file, or an older profile; the stored baseline main when not given.",
-)
-@click.option(
-    "--fail-on",
-    metavar="LIMIT",
-    multiple=True,
-    help="Such as overlap_ratio<0.7 or exposed_ms_per_step@worst:+10%; may be repeated.",
-)
-@click.option(
-    "--allow-different",
-    multiple=True,
-    type=click.Choice(DIFFERENCES),
-    help="Compare although this differs; may be repeated.",
-)
-@store_option
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@checking_options
 @measuring_options
 def check(  # noqa: PLR0913 (one for each option)
     profiles: tuple[Path, ...],
@@ -56,6 +34,7 @@ def check(  # noqa: PLR0913 (one for each option)
     store: Path | None,
     form: str,
     output: Path | None,
+    reports: Mapping[Path, str],
     force: bool,
     config: Path | None,
     **options: object,
@@ -69,25 +48,38 @@ def check(  # noqa: PLR0913 (one for each option)
     settings = chosen_settings(config=config, **options)
 
     from gapfinder.compare.check import check as decide
-    from gapfinder.compare.measured import allowed_differences, find_baseline, measure
-    from gapfinder.compare.thresholds import needs_baseline, parse_limits
+    from gapfinder.compare.measured import allowed_differences, baseline_for, measure
+    from gapfinder.compare.thresholds import parse_limits
     from gapfinder.load import find_profiles
-    from gapfinder.render.check import CHECK_RENDERERS
 
     limits, allowed = parse_limits(fail_on), allowed_differences(allow_different)
-    if output is not None:
-        named = [Path(baseline)] if baseline else []
-        check_output(output, inputs=[*find_profiles(profiles), *named, *filter(None, [config])], force=force)
-    folder = store_folder(store)
-    is_relative = needs_baseline(limits)
-    old = find_baseline(baseline, store=folder, settings=settings, load=load_profiles) if is_relative else None
+    files = _files(output, form=form, reports=reports)
+    for file in files:
+        inputs = [*find_profiles(profiles), *map(Path, filter(None, [baseline])), *filter(None, [config])]
+        check_output(file, inputs=inputs, force=force)
+    old = baseline_for(limits, named=baseline, store=store_folder(store), settings=settings, load=load_profiles)
     verdict = decide(measure(profiles, settings=settings, load=load_profiles), old, limits=limits, allowed=allowed)
-    report = CHECK_RENDERERS[form](verdict)
-    if output is None:
-        click.echo(report, nl=False)
-    else:
-        write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
+    _report(verdict, form=None if output else form, files=files, force=force)
     _end(verdict)
+
+
+def _files(output: Path | None, *, form: str, reports: Mapping[Path, str]) -> dict[Path, str]:
+    """Return the format of every file to write."""
+    if output in reports:
+        raise InputError(f"two reports would be written to {output}")
+    return {**({} if output is None else {output: form}), **reports}
+
+
+def _report(verdict: Verdict, *, form: str | None, files: Mapping[Path, str], force: bool) -> None:
+    """Write every file, and print what is to be printed."""
+    from gapfinder.render.check import CHECK_RENDERERS
+
+    for file, kind in files.items():
+        write_output(
+            file, write=partial(Path.write_text, data=CHECK_RENDERERS[kind](verdict), encoding="utf-8"), force=force
+        )
+    if form is not None:
+        click.echo(CHECK_RENDERERS[form](verdict), nl=False)
 
 
 def _end(verdict: Verdict) -> None:

@@ -60,10 +60,10 @@ def diff(  # noqa: PLR0913 (one for each option)
         check_output(output, inputs=[Path(before), Path(after), *filter(None, [config])], force=force)
 
     from gapfinder.compare.diff import diff as compare
-    from gapfinder.compare.measured import allowed_differences, find_snapshot
+    from gapfinder.compare.measured import allowed_differences, find_baseline
 
     folder = store_folder(store)
-    old, new = (find_snapshot(named, store=folder, settings=settings, load=load_profiles) for named in (before, after))
+    old, new = (find_baseline(named, store=folder, settings=settings, load=load_profiles) for named in (before, after))
     difference = compare(old, new, names=_names(before, after), allowed=allowed_differences(allow_different))
     if output is None:
         click.echo(_render(difference, form=form, is_terminal=sys.stdout.isatty()), nl=False)

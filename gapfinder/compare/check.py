@@ -26,7 +26,7 @@ def check(
     limits: Sequence[Limit] = (),
     allowed: Collection[Difference] = (),
 ) -> Verdict:
-    """Return whether `candidate` keeps the limits; see docs/ci.md.
+    """Return whether `candidate` keeps the limits; see docs/check.md.
 
     Args:
         candidate: what was measured now.

@@ -95,8 +95,8 @@ def _ranks(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
         yield Reason(
             difference=Difference.RANKS,
             sentence=(
-                "one lane of a larger job was captured (it communicates), and nothing tells which rank of how many GPUs: "
-                "give --ranks, or capture with gapfinder run"
+                "one lane of a larger job was captured (it communicates), and nothing tells which rank of how many "
+                "it is: give --ranks, or capture with gapfinder run"
             ),
         )
 

@@ -22,6 +22,7 @@ from gapfinder.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from gapfinder.compare.thresholds import Limit
     from gapfinder.compare.verdict import Verdict
     from gapfinder.load import Profile
 
@@ -41,15 +42,28 @@ def measure(
     return take_snapshot(analysis, settings=settings, commit=commit, created=datetime.now(UTC))
 
 
-def find_baseline(named: str | None, *, store: Path, settings: Settings, load: Load = load_each) -> Snapshot | None:
-    """Return the snapshot that `named` means; without a name the stored baseline "main", None where there is none."""
+def baseline_for(
+    limits: Sequence[Limit], *, named: str | None, store: Path, settings: Settings, load: Load = load_each
+) -> Snapshot | None:
+    """Return the baseline that the limits need: the one that is named, else the stored one called main if it is there.
+
+    Raises:
+        InputError: one is named, and no limit would look at it; or it cannot be used.
+    """
+    if needs_baseline(limits):
+        default = stored.DEFAULT_NAME if stored.DEFAULT_NAME in stored.names(store) else None
+        meant = named or default
+        return None if meant is None else find_baseline(meant, store=store, settings=settings, load=load)
     if named is not None:
-        return find_snapshot(named, store=store, settings=settings, load=load)
-    return stored.load(store, stored.DEFAULT_NAME) if stored.DEFAULT_NAME in stored.names(store) else None
+        raise InputError(
+            f"the baseline {named} would not be looked at, for no limit is about a change; "
+            "add one such as --fail-on overlap_ratio:-5pp, or leave the baseline out"
+        )
+    return None
 
 
-def find_snapshot(named: str, *, store: Path, settings: Settings, load: Load = load_each) -> Snapshot:
-    """Return the snapshot that `named` means: a stored baseline's name, else a JSON file, else a profile to measure.
+def find_baseline(named: str, *, store: Path, settings: Settings, load: Load = load_each) -> Snapshot:
+    """Return the baseline that `named` means: a stored one's name, else a JSON file, else a profile to measure.
 
     A file that is called like a stored baseline is meant by ./NAME.
     """
@@ -64,30 +78,49 @@ def find_snapshot(named: str, *, store: Path, settings: Settings, load: Load = l
     raise InputError(f"no baseline {named!r}: no such file, and of the names in {store} there is {known}")
 
 
-def check_profiles(
-    *profiles: Path | str,
-    baseline: Path | str | Snapshot | None = None,
-    fail_on: Sequence[str] = (),
-    allow_different: Sequence[str] = (),
-    store: Path | str | None = None,
+def check_profiles(  # noqa: PLR0913 (the options of the command)
+    profiles: Sequence[Path | str],
+    *,
+    baseline: Path | str | Snapshot | None,
+    fail_on: Sequence[str],
+    allow_different: Sequence[str],
+    store: Path | str | None,
+    settings: Settings | None,
+) -> Verdict:
+    """Return the verdict of `gapfinder.check`, which describes the arguments."""
+    settings = settings or Settings()
+    parse_limits(fail_on)  # a limit that is none should not wait for the profiles
+    return check_snapshot(
+        measure([Path(profile) for profile in profiles], settings=settings),
+        baseline=baseline,
+        fail_on=fail_on,
+        allow_different=allow_different,
+        store=store,
+        settings=settings,
+    )
+
+
+def check_snapshot(  # noqa: PLR0913 (the options of the command)
+    candidate: Snapshot,
+    *,
+    baseline: Path | str | Snapshot | None,
+    fail_on: Sequence[str],
+    allow_different: Sequence[str],
+    store: Path | str | None,
     settings: Settings | None = None,
 ) -> Verdict:
-    """Return the verdict of `gapfinder check` with the same words as options; nothing is printed.
-
-    Raises:
-        InputError: a profile, baseline or limit cannot be used.
-        InconclusiveError: the settings ask for steps or a window that the profile has not.
-    """
-    settings = settings or Settings()
+    """Return the verdict on what was measured already; the arguments are those of `gapfinder.check`."""
     limits = parse_limits(fail_on)
-    allowed = allowed_differences(allow_different)
-    folder = stored.default_store(Path()) if store is None else Path(store)
-    old = baseline if isinstance(baseline, Snapshot) else None
-    if old is None and needs_baseline(limits):
-        named = None if baseline is None else str(baseline)
-        old = find_baseline(named, store=folder, settings=settings)
-    candidate = measure([Path(profile) for profile in profiles], settings=settings)
-    return check(candidate, old, limits=limits, allowed=allowed)
+    if isinstance(baseline, Snapshot):
+        old: Snapshot | None = baseline
+    else:
+        old = baseline_for(
+            limits,
+            named=None if baseline is None else str(baseline),
+            store=stored.default_store(Path()) if store is None else Path(store),
+            settings=settings or Settings(),
+        )
+    return check(candidate, old, limits=limits, allowed=allowed_differences(allow_different))
 
 
 def allowed_differences(names: Sequence[str]) -> frozenset[Difference]:

@@ -1,4 +1,4 @@
-"""The limits of a check, and their grammar; docs/ci.md describes it.
+"""The limits of a check, and their grammar; docs/check.md describes it.
 
 METRIC[@SCOPE] < VALUE        an absolute limit that is breached when it is true; also >, <= and >=
 METRIC[@SCOPE] : CHANGE[, FLOOR]    how much worse than the baseline is allowed; beyond FLOOR as well
