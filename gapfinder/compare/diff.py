@@ -23,6 +23,7 @@ from gapfinder.findings.words import listed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from gapfinder.compare.comparable import Reason
     from gapfinder.compare.snapshot import LaneSnapshot, Snapshot
 
     LanePair = tuple[LaneSnapshot | None, LaneSnapshot | None]
@@ -47,15 +48,7 @@ def diff(
     Raises:
         InconclusiveError: one of them has no lanes, or they are refused.
     """
-    for name, snapshot in zip(names, (before, after), strict=True):
-        if not snapshot.lanes:
-            raise InconclusiveError(f"nothing to compare: {name} has no GPU operation that takes time")
-    reasons = differences(after, before)
-    for reason in reasons:
-        if reason.difference in REFUSED and reason.difference not in allowed:
-            raise InconclusiveError(
-                f"not comparable: {reason.sentence}; --allow-different {reason.difference} compares them all the same"
-            )
+    reasons = _why_not_alike(before, after, names=names, allowed=allowed)
     unit = common_unit(before.lanes, after.lanes)
     both = [side(measured_lanes(snapshot.lanes, unit=unit), unit=unit) for snapshot in (before, after)]
     old, new = (
@@ -84,6 +77,22 @@ def diff(
             *_unseen_notes(before, after, names=names),
         ),
     )
+
+
+def _why_not_alike(
+    before: Snapshot, after: Snapshot, *, names: tuple[str, str], allowed: Collection[Kind]
+) -> tuple[Reason, ...]:
+    """Return what differs that is noted; InconclusiveError for what is refused."""
+    for name, snapshot in zip(names, (before, after), strict=True):
+        if not snapshot.lanes:
+            raise InconclusiveError(f"nothing to compare: {name} has no GPU operation that takes time")
+    reasons = differences(after, before)
+    for reason in reasons:
+        if reason.difference in REFUSED and reason.difference not in allowed:
+            raise InconclusiveError(
+                f"not comparable: {reason.sentence}; --allow-different {reason.difference} compares them all the same"
+            )
+    return reasons
 
 
 def _lane_pairs(before: Sequence[LaneSnapshot], after: Sequence[LaneSnapshot]) -> list[LanePair]:
