@@ -20,7 +20,17 @@ from analysis_values import (
     training_process,
 )
 
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, Severity, StepSpread, Straggler
+from gapfinder.explanations import (
+    Buckets,
+    Cause,
+    CollectiveSummary,
+    Evidence,
+    Finding,
+    KernelTotal,
+    Severity,
+    StepSpread,
+    Straggler,
+)
 from gapfinder.model import Analysis, DecidedName, Step, Window
 from gapfinder.processes import Phase, SlowRank
 
@@ -134,6 +144,10 @@ def explained() -> Analysis:
                 median_ns=4 * MS,
                 micro_steps=1,
             ),
+        ),
+        kernels=(
+            KernelTotal(name=GEMM, is_communication=False, count=480, total_ns=140 * MS),
+            KernelTotal(name=ALL_REDUCE, is_communication=True, count=12, total_ns=34 * MS),
         ),
         step_spreads=(
             StepSpread(

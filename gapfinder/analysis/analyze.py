@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.collectives import summarise_collectives
+from gapfinder.analysis.kernel_totals import merged_totals
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
@@ -74,6 +75,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         processes=processes,
         slow_ranks=find_slow_ranks(processes),
         world_size=common_world_size(_marks(reports)),
+        kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
 
 

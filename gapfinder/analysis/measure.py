@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gapfinder.analysis.buckets import measure_buckets
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
+from gapfinder.analysis.kernel_totals import NameTotals, name_totals
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
@@ -66,6 +65,8 @@ class MeasuredReport:
         busy_processes: keys of the processes with GPU work, that not asked for too.
         processes: training processes by key, their file and lanes still empty.
         name_times: summed kernel time by kernel name, in ns.
+        name_times: summed kernel time by kernel name, in ns, those outside the asked window or steps too.
+        kernels: (count, summed ns) by kernel name, of what lies in the lanes' windows.
         decisions: what each kernel name counted as.
     """
 
@@ -81,6 +82,7 @@ class MeasuredReport:
     processes: dict[int, TrainingProcess]
     coverage: Coverage
     name_times: dict[str, int]
+    kernels: dict[str, tuple[int, int]]
     decisions: dict[str, Decision]
 
 
@@ -88,6 +90,8 @@ class MeasuredReport:
 class _Tally:
     """Grows while the lanes of a report go by."""
 
+    everything: NameTotals
+    measured: NameTotals
     lanes: list[MeasuredLane] = field(default_factory=list)
     spans: list[Window] = field(default_factory=list)
     step_numbers: set[int] = field(default_factory=set)
@@ -102,16 +106,20 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
     gpus = _gpus(report)
-    tally = _Tally()
-    name_times = np.zeros(len(report.kernel_names))
+    names = len(report.kernel_names)
+    tally = _Tally(everything=NameTotals.nothing(names), measured=NameTotals.nothing(names))
     for operations, span in _timed_lanes(report, settings=settings, tally=tally):
-        name_times += _name_times(operations, names=len(report.kernel_names))
+        totals = name_totals(operations, names=names)
+        tally.everything += totals
         measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
-            tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
+            window = measurement.window
+            tally.lanes.append(_measured(measurement, window, report=report, payloads=payloads, gpus=gpus))
+            tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
+        tally.measured = NameTotals.nothing(names)
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,
@@ -124,7 +132,8 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         busy_processes=frozenset(tally.busy_processes),
         processes=measure_processes(report, settings=settings, with_lanes=(lane.process for lane in tally.lanes)),
         coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
-        name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
+        name_times={name: ns for name, (_, ns) in tally.everything.by_name(report.kernel_names).items()},
+        kernels=tally.measured.by_name(report.kernel_names),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
     )
 
@@ -172,14 +181,6 @@ def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterat
             continue
         tally.spans.append(span)
         yield operations, span
-
-
-def _name_times(operations: LaneOperations, *, names: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return summed kernel time per name; float64 holds whole nanoseconds up to 104 days exactly."""
-    times = np.zeros(names)
-    for kind in (operations.compute, operations.communication.only_kernels()):
-        times += np.bincount(kind.names, weights=(kind.ends - kind.starts).astype(np.float64), minlength=names)
-    return times
 
 
 def _gpus(report: Report) -> _Gpus:

@@ -11,6 +11,7 @@ import click
 from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.terminal import text_layout
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
-_WIDTH, _NARROWEST = 100, 60
 
 
 @click.command(no_args_is_help=True)
@@ -74,13 +74,11 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
     """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
-    import os
-    import shutil
 
+
+def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
-        width = max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST) if is_terminal else _WIDTH
-        color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return render_text(analysis, width=width, color=color)
+        return render_text(analysis, **text_layout(is_terminal=is_terminal))
     return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

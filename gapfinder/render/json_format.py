@@ -13,7 +13,7 @@ from gapfinder.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, StepSpread, Straggler
+    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, KernelTotal, StepSpread, Straggler
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
 
@@ -33,6 +33,7 @@ def render_json(analysis: Analysis) -> str:
         "lanes": [_lane(lane) for lane in analysis.lanes],
         "total": _total(analysis.total),
         "collectives": [_plain(collective) for collective in analysis.collectives],
+        "kernels": [_plain(kernel) for kernel in analysis.kernels],
         "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
         "world_size": analysis.world_size,
@@ -41,6 +42,11 @@ def render_json(analysis: Analysis) -> str:
         "findings": [_finding(finding) for finding in analysis.findings],
         "coverage": _coverage(analysis),
     }
+    return encode(document)
+
+
+def encode(document: Object) -> str:
+    """Return `document` as JSON that no terminal and no reader stumbles over."""
     text = _laid_out(document, indent="") + "\n"
     return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
@@ -144,7 +150,7 @@ def _evidence(hole: Hole) -> Object:
     return {"before": hole.before, "after": hole.after, **seen, "shares": _by_cause(hole.evidence.shares)}
 
 
-def _plain(value: CollectiveSummary | StepSpread | Straggler | SlowRank | Evidence) -> Object:
+def _plain(value: CollectiveSummary | KernelTotal | StepSpread | Straggler | SlowRank | Evidence) -> Object:
     """Return a result as an object with the names of its fields."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 

@@ -37,7 +37,7 @@ def _blocks(analysis: Analysis) -> Iterator[str]:
     for table in report_tables(analysis, lanes=_LANES, holes=_HOLES):
         yield f"### {escape(table.title)}"
         if table.rows:
-            yield _table(table)
+            yield table_markdown(table)
         yield escape(table.caption)
     remarks = notes(analysis)
     if remarks:
@@ -58,7 +58,8 @@ def _findings(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _table(table: Table) -> str:
+def table_markdown(table: Table) -> str:
+    """Return a table as Markdown."""
     header = [escape(column.header) for column in table.columns]
     rule = ["---:" if column.kind is Kind.NUMBER else ":---" for column in table.columns]
     rows = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]

@@ -22,6 +22,7 @@ TOP = [
     "lanes",
     "total",
     "collectives",
+    "kernels",
     "step_spreads",
     "stragglers",
     "world_size",
@@ -48,6 +49,7 @@ COLLECTIVE = [
     "exposed_ns", "wait_ns", "transfer_ns", "algorithm_bandwidth", "bus_bandwidth", "ideal_ns", "late_lane", "late_share",
     "skew_ns",
 ]  # fmt: skip
+KERNEL = ["name", "is_communication", "count", "total_ns"]
 STRAGGLER = ["lane", "steps", "compute_ratio", "launch_delay_ns", "data_ratio", "what_differs", "lost_ns"]
 PROCESS = ["file", "pid", "rank", "local_rank", "world_size", "host", "lanes", "steps", "steps_reason"]
 HOST_STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "phases", "items"]
@@ -91,6 +93,7 @@ def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None
     assert list(found["coverage"]) == COVERAGE
     assert found["schema_version"] == 1
     assert all(list(one) == COLLECTIVE for one in found["collectives"])
+    assert all(list(one) == KERNEL for one in found["kernels"])
     assert all(list(one) == STRAGGLER for one in found["stragglers"])
     assert all(list(one) == FINDING for one in found["findings"])
     assert all(list(one) == SLOW_RANK for one in found["slow_ranks"])
