@@ -15,6 +15,7 @@ from gapfinder.cli.analyze import analyze
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
+from gapfinder.cli.scrub import scrub
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
 
@@ -84,6 +85,7 @@ commands.add_command(analyze)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)
+commands.add_command(scrub)
 
 
 def main() -> None:
