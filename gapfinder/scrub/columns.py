@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Converter = Callable[[Value], Copied]
 
 _INTEGERS = (Content.NUMBER, Content.STRING)
-_VERSION = re.compile(r"[0-9][\w.-]{0,63}", re.ASCII)
+_VERSION = re.compile(r"[0-9][\w.-]{0,63}(?: \([A-Za-z ]{1,80}\))?", re.ASCII)
 _PRODUCT = "NVIDIA Nsight Systems"
 _LONGEST_WARNING = 1_024
 

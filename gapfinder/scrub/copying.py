@@ -99,7 +99,7 @@ class _Copy:
         """Copy every table; nobody else has the file, so that it needs no journal."""
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute("PRAGMA synchronous = OFF")
-        cut = None if window is None else Window(*window, strings=self._source.strings)
+        cut = None if window is None else Window(*window, database=self._source)
         left_out: list[str] = []
         for table in TABLES:
             left_out += self._copy(table, cut=cut)

@@ -38,16 +38,17 @@ class Content(Enum):
 class Timing(Enum):
     """When a row was, which decides whether it is in a window.
 
-    ALWAYS: at no time. SPAN, POINT: from start to end, or at a time. WORK: a span on the GPU. CALL: a span that also
-    stays where what it launched does. EVENT: NVTX, where a row may be a span, a mark or a declaration.
+    ALWAYS: at no time. WORK: from start to end, on the GPU. HOST: from start to end, on the host. POINT: at a time of
+    the host. EVENT: NVTX, where a row may be a range, a mark or a declaration. UNTOLD: some time that the row may not
+    tell; such rows are in no window.
     """
 
     ALWAYS = auto()
-    SPAN = auto()
-    POINT = auto()
     WORK = auto()
-    CALL = auto()
+    HOST = auto()
+    POINT = auto()
     EVENT = auto()
+    UNTOLD = auto()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,33 +101,35 @@ _VALUES = {"doubleValue": Content.REAL, "floatValue": Content.REAL}
 _TEXTS = {"text": Content.TEXT, "binaryData": Content.PAYLOAD}
 
 TABLES: dict[str, Kept] = {
-    # First what ran on the GPU: which calls are in a window depends on it.
+    # First what ran on the GPU: how much of the host is in a window depends on it.
     schema.KERNEL: Kept(
         timing=Timing.WORK, columns=_SPAN | _PLACE | _KERNEL | _strings("demangledName shortName mangledName")
     ),
     schema.MEMCPY: Kept(timing=Timing.WORK, columns=_SPAN | _PLACE | _COPY),
     schema.MEMSET: Kept(timing=Timing.WORK, columns=_SPAN | _PLACE | _numbers("value bytes memKind")),
     schema.GRAPH_TRACE: Kept(timing=Timing.WORK, columns=_SPAN | _PLACE | _numbers("graphExecId")),
-    schema.RUNTIME: Kept(timing=Timing.CALL, columns=_SPAN | _HOST | _strings("nameId")),
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": Kept(
+        timing=Timing.WORK, columns=_SPAN | _PLACE | _numbers("syncType eventId deprecatedSyncType eventSyncId")
+    ),
+    schema.RUNTIME: Kept(timing=Timing.HOST, columns=_SPAN | _HOST | _strings("nameId")),
     schema.NVTX: Kept(timing=Timing.EVENT, columns=_EVENT | _VALUES | _strings("textId") | _TEXTS),
-    schema.OS_CALLS: Kept(timing=Timing.SPAN, columns=_SPAN | _HOST | _numbers("nestingLevel") | _strings("nameId")),
+    schema.OS_CALLS: Kept(timing=Timing.HOST, columns=_SPAN | _HOST | _numbers("nestingLevel") | _strings("nameId")),
     schema.PROFILER_OVERHEAD: Kept(
-        timing=Timing.SPAN, columns=_SPAN | _HOST | _numbers("overheadType") | _strings("nameId")
+        timing=Timing.HOST, columns=_SPAN | _HOST | _numbers("overheadType") | _strings("nameId")
     ),
     schema.CUPTI_OVERHEAD: Kept(
-        timing=Timing.SPAN, columns=_SPAN | _HOST | _numbers("overheadType") | _strings("nameId")
-    ),
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": Kept(
-        timing=Timing.SPAN, columns=_SPAN | _PLACE | _numbers("syncType eventId deprecatedSyncType eventSyncId")
+        timing=Timing.HOST, columns=_SPAN | _HOST | _numbers("overheadType") | _strings("nameId")
     ),
     "CUDA_GRAPH_EVENTS": Kept(
-        timing=Timing.SPAN,
+        timing=Timing.HOST,
         columns=_SPAN
         | _HOST
         | _numbers("graphId originalGraphId graphExecId graphNodeId originalGraphNodeId")
         | _strings("nameId"),
     ),
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": Kept(columns=_PLACE | _numbers("timestamp eventId eventSyncId")),
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": Kept(
+        timing=Timing.UNTOLD, columns=_PLACE | _numbers("timestamp eventId eventSyncId")
+    ),
     "SCHED_EVENTS": Kept(
         timing=Timing.POINT, columns=_numbers("start cpu isSchedIn globalTid threadState threadBlock")
     ),
