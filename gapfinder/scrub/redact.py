@@ -5,6 +5,7 @@ What is taken out is numbered, one number for one thing: two paths stay two, and
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ class Redactor:
         self._known: dict[bytes, str] = {}
         longest_first = sorted(set(words), key=lambda word: (-len(word.text), word.text, word.kind))
         parts = [
-            (word.kind, rf"(?<![A-Za-z0-9])(?i:{re.escape(word.text)})(?![A-Za-z0-9])")
+            (word.kind, _word_pattern(word))
             for word in longest_first
             if len(word.text) >= _SHORTEST_WORD and word.text.lower() not in _TELL_NOTHING and not word.text.isdigit()
         ]
@@ -120,7 +121,23 @@ class Redactor:
 
     def _replacement(self, match: re.Match[str]) -> str:
         kind = self._kinds[(match.lastindex or 1) - 1]
+        if kind is Revealing.ADDRESS and not _is_address(match[0]):
+            return match[0]
         return self.number(kind, match[0].lower() if kind in (Revealing.HOST, Revealing.USER) else match[0])
+
+
+def _word_pattern(word: Word) -> str:
+    inside = rf"(?:/{_IN_PATH}*)?" if word.kind is Revealing.PATH else ""
+    return rf"(?<![A-Za-z0-9])(?i:{re.escape(word.text)})(?![A-Za-z0-9]){inside}"
+
+
+def _is_address(text: str) -> bool:
+    """Tell addresses from C++ names such as b2::add::c3; a MAC has 2 digits in each part."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return re.fullmatch(rf"{_HEX}{{2}}(?::{_HEX}{{2}}){{5,7}}", text) is not None
+    return True
 
 
 _MOST_KNOWN = 100_000
