@@ -75,4 +75,4 @@ def spoil(path: Path, *, part: str) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps([run(job) for job in json.loads(sys.argv[1])]))
+    json.dump([run(job) for job in json.loads(sys.argv[1])], sys.stdout)

@@ -25,12 +25,12 @@ _HOST_KEYS = frozenset({"HOSTNAME", "HOST", "EXPORT_HOST", "SLURMD_NODENAME", "S
 _USER_KEYS = frozenset({"USER", "LOGNAME", "USERNAME", "EXPORT_USER", "SUDO_USER", "SLURM_JOB_USER"})
 _HOME_KEYS = frozenset({"HOME", "USERPROFILE"})
 _SECRET_KEY = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE", re.IGNORECASE)
-_SHORTEST_SECRET, _LONGEST_WORD, _MOST_WORDS = 6, 256, 1_000
+_SHORTEST_SECRET, _LONGEST_WORD, _MOST_WORDS = 6, 256, 64
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=([^\0\n]*)")
 
 
 def known_words(database: Database) -> set[Word]:
-    """Return what the report tells to be host, user, home or secret; never more than a thousand words."""
+    """Return what the report tells to be host, user, home or secret; at most 64 words."""
     words: set[Word] = set()
     for key, value in _told(database):
         if len(words) >= _MOST_WORDS:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("train_*.py"))
+EXAMPLES_FOLDER = ROOT / "examples"
+EXAMPLES = sorted(EXAMPLES_FOLDER.glob("train_*.py"))
 TWO = [path.stem for path in EXAMPLES if path.stem != "train_plain"]
 PARTS = ("parameters", "optimizer", "rng", "index", "step")
 # a small epoch: 1,024 samples in batches of 128 are 8 steps in one process and 4 in two, so that 10 steps cross one
@@ -66,6 +67,21 @@ def test_a_resumed_training_has_the_losses_of_one_never_stopped(losses, name):
 @pytest.mark.parametrize("name", TWO)
 def test_one_process_trains_as_well(losses, name):
     assert list(losses[f"{name} alone"]) == [1, 2, 3]
+
+
+def test_torchrun_starts_an_example(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*torchrun, EXAMPLES_FOLDER / "train_slow_rank.py", *SMALL, "--steps", "4", "--slow-ms", "1"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(read(done.stdout)) == [1, 2, 3, 4]
+
+
+def test_readme_tells_of_every_example():
+    text = (EXAMPLES_FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in EXAMPLES if f"[{path.name}]({path.name}) |" not in text] == []
 
 
 @pytest.mark.parametrize("part", PARTS)
