@@ -64,7 +64,6 @@ class MeasuredReport:
         rank_marks: by process key.
         busy_processes: keys of the processes with GPU work, that not asked for too.
         processes: training processes by key, their file and lanes still empty.
-        name_times: summed kernel time by kernel name, in ns.
         name_times: summed kernel time by kernel name, in ns, those outside the asked window or steps too.
         kernels: (count, summed ns) by kernel name, of what lies in the lanes' windows.
         decisions: what each kernel name counted as.

@@ -21,6 +21,7 @@ from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
 from gapfinder.cli.history import history
 from gapfinder.cli.run import run
+from gapfinder.cli.scrub import scrub
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
 
@@ -96,6 +97,7 @@ commands.add_command(explain)
 commands.add_command(export)
 commands.add_command(history)
 commands.add_command(run)
+commands.add_command(scrub)
 
 
 def main() -> None:

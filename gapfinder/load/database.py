@@ -34,6 +34,7 @@ _MOST_SMALL_ROWS = 20_000
 _LONGEST_SMALL_TEXT = 1_024
 _INDEX_PAGES = (0x02, 0x0A)
 _GENERATED = (2, 3)
+_INTEGERS = {int, type(None)}
 _TOO_LONG = "its texts are longer than the file"
 _AGAIN = "export the report again"
 
@@ -56,7 +57,7 @@ class Database:
         slow_tables: why each table that was left to SQLite could not be read from its pages.
     """
 
-    def __init__(self, file: PageFile, *, name: str, limits: Limits) -> None:
+    def __init__(self, file: PageFile, *, name: str, limits: Limits, tables: Sequence[str] = TABLES) -> None:
         self.name = name
         self.slow_tables: dict[str, str] = {}
         self._rows: dict[str, int] = {}
@@ -67,7 +68,7 @@ class Database:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             self._harden()
-            self._tables = self._read_schema()
+            self._tables = self._read_schema(tables)
         except BaseException:
             self._connection.close()
             raise
@@ -86,7 +87,7 @@ class Database:
 
     def has_column(self, table: str, column: str) -> bool:
         """Whether the table is there with this column."""
-        return table in self._tables and column in self._tables[table].columns
+        return column in self.columns(table)
 
     def integers(self, table: str, columns: Mapping[str, int], *, required: Sequence[str] = ()) -> dict[str, Integers]:
         """Return columns as int64 in the table's order; `columns` gives each the value for NULL or an absent column."""
@@ -118,23 +119,39 @@ class Database:
                 values = chain.from_iterable(self._scan(table, (column,)))
                 coded = np.fromiter(map(codes.__getitem__, values), np.int64)
         except TypeError as error:
-            with self._reading():
-                rows = enumerate(self._scan(table, (column,)))
-                wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
+            rows = enumerate(self.rows(table, (), (column,)))
+            wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
             raise self._wrong_type(table, column, wrong, "text") from error
         except OverflowError as error:
             raise self._damaged(table, _TOO_LONG) from error
         self._check_rows(table, len(coded))
         return Names.from_bytes(coded, codes)
 
-    def rows_with(self, table: str, columns: Sequence[str], *, present: str) -> Iterator[tuple[Value, ...]]:
-        """Yield these columns of the rows in which `present` is not NULL; types are not checked."""
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the table's columns; none where it is not there."""
+        return self._tables[table].columns if table in self._tables else ()
+
+    def table_names(self) -> list[str]:
+        """Return every table and view that the file has, also those that are not read."""
+        found = self._query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        return [decode(name) for (name,) in found if not decode(name).lower().startswith("sqlite_")]
+
+    def rows(
+        self, table: str, integers: Sequence[str], others: Sequence[str] = (), *, present: str | None = None
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield rows (all, or where `present` is not NULL): `integers` are integers or NULL, `others` of any type."""
+        where = "" if present is None else f'WHERE "{present}" IS NOT NULL'
         with self._reading():
-            yield from self._scan(table, columns, where=f'WHERE "{present}" IS NOT NULL')
+            for row, values in enumerate(self._scan(table, (*integers, *others), where=where)):
+                if not _INTEGERS.issuperset(map(type, values[: len(integers)])):
+                    column = next(c for c, v in zip(integers, values, strict=False) if type(v) not in _INTEGERS)
+                    raise self._wrong_type(table, column, row, "an integer")
+                self._check_most_rows(table, row + 1)
+                yield values
 
     def names(self, ids: Integers) -> Names:
         """Return the strings that these ids stand for."""
-        return Names.from_ids(ids, self._strings)
+        return Names.from_ids(ids, self.strings)
 
     def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
         """Return the rows of a table that describes the capture, the largest first: integers, texts (cut), or None."""
@@ -150,7 +167,8 @@ class Database:
         return self._query(f'SELECT {chosen} FROM "{table}" NOT INDEXED ORDER BY {order} LIMIT {_MOST_SMALL_ROWS}')
 
     @cached_property
-    def _strings(self) -> dict[int, bytes]:
+    def strings(self) -> dict[int, bytes]:
+        """The report's strings by their numbers, long ones shortened."""
         strings: dict[int, bytes] = {}
         if STRINGS not in self._tables:
             return strings
@@ -181,12 +199,12 @@ class Database:
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             self._query(f"PRAGMA {pragma}")
 
-    def _read_schema(self) -> dict[str, _TableInfo]:
-        marks = ", ".join("?" * len(TABLES))
+    def _read_schema(self, wanted: Sequence[str]) -> dict[str, _TableInfo]:
+        marks = ", ".join("?" * len(wanted))
         found = self._query(
             "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master "
             f"WHERE name IN ({marks}) OR (type = 'trigger' AND tbl_name IN ({marks}))",
-            (*TABLES, *TABLES),
+            (*wanted, *wanted),
         )
         tables: dict[str, _TableInfo] = {}
         for kind, name, on_table, root, sql in found:
@@ -228,15 +246,9 @@ class Database:
 
     def _read_slowly(self, table: str, columns: Mapping[str, int]) -> dict[str, Integers]:
         filled = [(column, null, array("q")) for column, null in columns.items()]
-        with self._reading():
-            for row, values in enumerate(self._scan(table, tuple(columns))):
-                for (column, null, numbers), value in zip(filled, values, strict=True):
-                    if isinstance(value, int):
-                        numbers.append(value)
-                    elif value is None:
-                        numbers.append(null)
-                    else:
-                        raise self._wrong_type(table, column, row, "an integer")
+        for values in self.rows(table, tuple(columns)):
+            for (_, null, numbers), value in zip(filled, values, strict=True):
+                numbers.append(value if isinstance(value, int) else null)
         return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
 
     def _scan(self, table: str, columns: Sequence[str], *, where: str = "") -> Iterator[tuple[Value, ...]]:
@@ -261,10 +273,13 @@ class Database:
         return self._file.size // SMALLEST_ROW
 
     def _check_rows(self, table: str, rows: int) -> None:
-        if rows > self._most_rows:
-            raise self._damaged(table, "it has more rows than the file has room for")
+        self._check_most_rows(table, rows)
         if self._rows.setdefault(table, rows) != rows:
             raise self._damaged(table, "its columns differ in length")
+
+    def _check_most_rows(self, table: str, rows: int) -> None:
+        if rows > self._most_rows:
+            raise self._damaged(table, "it has more rows than the file has room for")
 
     def _damaged(self, table: str, how: str) -> InputError:
         return InputError(f"{self.name}: {table} is damaged: {how}; {_AGAIN}")
