@@ -74,9 +74,6 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
     """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
-
-
-def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
