@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         Finding,
         HostActivity,
         KernelTotal,
+        StepCommunication,
         StepSpread,
         Straggler,
     )
+    from gapfinder.links import Link
     from gapfinder.processes import SlowRank, TrainingProcess
 
 SCHEMA_VERSION = 1
@@ -233,7 +235,6 @@ class DecidedName:
     """A kernel name above 1 % of kernel time whose kind a reader should check.
 
     Attributes:
-        name: demangled name.
         pattern: the pattern that decided; None where the name only looks like communication and counts as compute.
         is_communication: what it was counted as.
         share: of all kernel time, as a ratio.
@@ -272,6 +273,7 @@ class Analysis:
     """Everything measured in one call of `analyze`; without lanes when no GPU operation was captured.
 
     Attributes:
+        link: between the lanes; None without communication.
         kernels: the kernels with most time, most first.
         processes: training processes as their NVTX ranges show them, in order of rank, else of host and pid.
         slow_ranks: processes that the others wait for on the host, slowest first.
@@ -283,7 +285,9 @@ class Analysis:
     total: Total | None
     coverage: Coverage
     decided_names: tuple[DecidedName, ...] = ()
+    link: Link | None = None
     collectives: tuple[CollectiveSummary, ...] = ()
+    collective_steps: tuple[StepCommunication, ...] = ()
     buckets: tuple[Buckets, ...] = ()
     step_spreads: tuple[StepSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from gapfinder.analysis.collective_instances import collective_frame, step_communication
+from gapfinder.analysis.collective_rows import CollectiveRows, Job, Kind, collective_rows
 from gapfinder.analysis.collectives import summarise_collectives
 from gapfinder.analysis.lane import NO_COMMUNICATION
+from gapfinder.analysis.link import MACHINE_SHIFT, find_link
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
@@ -15,14 +18,36 @@ from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
 from gapfinder.settings import Settings
+from gapfinder.tables import COLLECTIVES
 from gapfinder.units import format_count, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pandas as pd
+
+    from gapfinder.analysis.communication import KeptCommunication
+    from gapfinder.analysis.matching import CommunicationTimes
+    from gapfinder.links import Link
     from gapfinder.load import Profile
 
 _NOTEWORTHY_SHARE = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Joined:
+    """All reports put together, and the communication that the results were made from.
+
+    Attributes:
+        kept: communication of each lane.
+        rows: all operations of it; None where there is none.
+        kinds: what `rows.keys` counts.
+    """
+
+    analysis: Analysis
+    kept: Sequence[KeptCommunication]
+    rows: CollectiveRows | None
+    kinds: Sequence[Kind]
 
 
 def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) -> Analysis:
@@ -35,7 +60,20 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
         InconclusiveError: steps were asked for, but the reports have none.
     """
-    settings = settings or Settings()
+    return _joined(profiles, settings=settings or Settings()).analysis
+
+
+def analyze_collectives(
+    profiles: Iterable[Profile], *, settings: Settings | None = None
+) -> tuple[Analysis, pd.DataFrame]:
+    """Return what `analyze` does, and every single collective as each of its lanes saw it (frame COLLECTIVES)."""
+    found = _joined(profiles, settings=settings or Settings())
+    if found.rows is None:
+        return found.analysis, COLLECTIVES.empty()
+    return found.analysis, collective_frame(found.rows, found.kinds, kept=found.kept)
+
+
+def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
     reports = [measure_report(profile, settings=settings) for profile in profiles]
     _check_found(reports, settings=settings)
     files = _file_names([report.profile_path for report in reports])
@@ -47,7 +85,10 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         for lane, (_, one), own in zip(lanes, placed, times, strict=True)
     )
     table = compare_steps(lanes, host=[one.host_steps for _, one in placed])
-    return Analysis(
+    machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
+    link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
+    rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
+    analysis = Analysis(
         source=Source(
             files=tuple(files),
             nsys_version=_common([report.nsys_version for report in reports]),
@@ -57,11 +98,30 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         total=_total(lanes) if lanes else None,
         coverage=_joined_coverage(reports, files=files, notes=straggler_notes(lanes, table)),
         decided_names=_decided_names(reports),
-        collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
+        link=link if rows is not None else None,
+        collectives=summarise_collectives(rows, kinds, kept=kept) if rows is not None else (),
+        collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
         stragglers=find_stragglers(table, kept=kept, times=times),
     )
+    return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
+
+
+def _rows(
+    kept: Sequence[KeptCommunication],
+    times: Sequence[CommunicationTimes],
+    *,
+    lanes: Sequence[Lane],
+    link: Link,
+    reports: Sequence[MeasuredReport],
+) -> tuple[CollectiveRows | None, Sequence[Kind]]:
+    """Return all communication operations and their kinds; None where there is none."""
+    if not any(len(lane) for lane in kept):
+        return None, ()
+    ranks = max((report.world_size or 0 for report in reports), default=0)
+    job = Job(files=[lane.file for lane in lanes], link=link, is_whole=ranks <= len(lanes))
+    return collective_rows(kept, times, job=job)
 
 
 def _check_found(reports: Sequence[MeasuredReport], *, settings: Settings) -> None:

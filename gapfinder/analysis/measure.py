@@ -61,6 +61,7 @@ class MeasuredReport:
         devices: CUDA device numbers seen, those not asked for too.
         name_times: summed kernel time by kernel name, in ns.
         decisions: what each kernel name counted as.
+        world_size: ranks of the job, where marks tell.
     """
 
     profile_path: tuple[str, ...]
@@ -73,6 +74,7 @@ class MeasuredReport:
     coverage: Coverage
     name_times: dict[str, int]
     decisions: dict[str, Decision]
+    world_size: int | None
 
 
 @dataclass
@@ -113,6 +115,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
         name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
+        world_size=report.world_size,
     )
 
 

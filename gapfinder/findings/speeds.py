@@ -32,13 +32,13 @@ class Speeds:
         return others[-1] if others else None
 
     def share_of_possible(self, one: CollectiveSummary) -> float:
-        """Return its speed as a share of the ideal, or of the same operation between as many lanes elsewhere if less.
+        """Return its speed as a share of the ideal, of the same operation elsewhere, or of its own best: of the least.
 
-        `one` is an operation of this job.
+        Elsewhere is another communicator of as many lanes. `one` is an operation of this job.
         """
         best = self.elsewhere(one)
         elsewhere = one.bus_bandwidth / best if one.bus_bandwidth and best else 1.0
-        return min(share_of_ideal(one), elsewhere)
+        return min(share_of_ideal(one), elsewhere, share_of_own_best(one))
 
     def is_slow(self, one: CollectiveSummary) -> bool:
         """Say whether it moves its bytes at less than half the speed that is possible."""
@@ -51,9 +51,13 @@ def hint(one: CollectiveSummary) -> str:
 
 
 def share_of_ideal(one: CollectiveSummary) -> float:
-    """Return ideal time / transfer time; 1 where either is unknown."""
-    transfer = one.transfer_ns if one.transfer_ns is not None else one.total_ns
-    return min(1.0, one.ideal_ns / transfer) if one.ideal_ns and transfer else 1.0
+    """Return ideal time / transfer time; 1 where either is unknown: a lane alone may have waited."""
+    return 1.0 if one.ideal_share is None or one.transfer_ns is None else min(1.0, one.ideal_share)
+
+
+def share_of_own_best(one: CollectiveSummary) -> float:
+    """Return its usual bandwidth to that of its fastest tenth; 1 where there are too few."""
+    return 1.0 if one.own_share is None else one.own_share
 
 
 @cache

@@ -75,7 +75,7 @@ def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
     caption = "Times are summed over lanes; hidden is a share of exposed and hidden. Wait is what a lane had to wait"
     return Table(
         title="Collectives",
-        caption=f"{caption} for the last one.{_unmatched(analysis)}{_buckets(analysis)}"
+        caption=f"{caption} for the last one.{_unmatched(analysis)}{_ideals(analysis)}{_buckets(analysis)}"
         + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
         columns=tuple(columns[place] for place in filled),
         rows=tuple(tuple(row[place] for place in filled) for row in rows),
@@ -87,7 +87,6 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
     several = len({other.communicator for other in analysis.collectives}) > 1
     both = one.hidden_ns + one.exposed_ns
     mean = None if one.bytes_total is None else one.bytes_total // max(one.instances, 1)
-    transfer = one.transfer_ns or one.total_ns
     late = _NOTHING
     if one.late_lane is not None and one.late_share is not None and one.late_share > _OFTEN:
         late = lane_name(analysis, one.late_lane)
@@ -101,7 +100,7 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
         *(_NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
         _NOTHING if mean is None else format_bytes(mean),
         _NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
-        format_share(one.ideal_ns / transfer) if one.ideal_ns and transfer else _NOTHING,
+        _NOTHING if one.ideal_share is None else format_share(one.ideal_share),
         late,
     )
 
@@ -109,6 +108,13 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
 def _unmatched(analysis: Analysis) -> str:
     unmatched = sum(one.unmatched for one in analysis.collectives)
     return f" {format_count(unmatched, 'operation')} found no partner on other lanes." if unmatched else ""
+
+
+def _ideals(analysis: Analysis) -> str:
+    """Return what ideal times rest on, where there are any."""
+    if analysis.link is None or all(one.ideal_share is None for one in analysis.collectives):
+        return ""
+    return f" Ideal times are those of the link: {analysis.link.reason}."
 
 
 def _buckets(analysis: Analysis) -> str:

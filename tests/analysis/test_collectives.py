@@ -152,7 +152,8 @@ def test_bytes_give_bandwidth_of_the_transfer(name, size, total, bus):
     assert row.bytes_total == total
     assert row.algorithm_bandwidth == pytest.approx(1e9)
     assert row.bus_bandwidth == pytest.approx(bus * 1e9)
-    assert row.ideal_ns == bus * 500_000
+    assert row.ideal_ns == 2 * bus * 500_000  # of both lanes, as their transfers are
+    assert row.ideal_share == bus / 2
 
 
 def test_ranks_outside_the_report_count():
