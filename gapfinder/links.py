@@ -50,10 +50,10 @@ class ProductLink:
     bandwidth: float
 
 
-# NVIDIA's datasheets (https://www.nvidia.com/en-us/data-center/): V100 300 GB/s of NVLink in both directions, A100 SXM
-# 600, H100 and H200 SXM 900, H100 NVL 600, H200 NVL 900, H20 900, A800 and H800 SXM 400, B200 1,800; PCIe cards: 64 GB/s
-# in both directions for 16 lanes of generation 4, 128 for generation 5, 32 for generation 3. Names are those that the
-# driver reports. The first pattern that matches counts.
+# NVIDIA's datasheets (https://www.nvidia.com/en-us/data-center/) in GB/s, both directions together: NVLink of V100 300,
+# A100 SXM 600, H100 and H200 SXM 900, H100 NVL 600, H200 NVL 900, H20 900, A800 and H800 SXM 400, B200 1,800; cards with
+# 16 lanes of PCIe 3.0 32, of 4.0 64, of 5.0 128. Names are those that the driver reports; the first pattern that matches
+# counts.
 _PRODUCTS = tuple(
     (re.compile(pattern, re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
     for pattern, kind, gigabytes in (

@@ -173,8 +173,8 @@ CLOCKS = Table(
 )
 COLLECTIVES = Table(
     "collectives",
-    "One row per communication operation: a collective as one lane saw it; made by the analysis, in order of lane and "
-    "start.",
+    "One row per communication operation: a collective as one lane saw it; made by the analysis, in order of "
+    "the collective's start on its first lane, then of lane.",
     (
         _START,
         _END,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,15 @@ from gapfinder.tables import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from gapfinder.analysis.collective_rows import CollectiveRows, Kind
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.model import Lane, Step
 
 
-def collective_frame(
-    rows: CollectiveRows, kinds: Sequence[Kind], *, kept: Sequence[KeptCommunication]
-) -> pd.DataFrame:
+def collective_frame(rows: CollectiveRows, kinds: Sequence[Kind], *, kept: Sequence[KeptCommunication]) -> pd.DataFrame:
     """Return the frame COLLECTIVES.
 
     Args:
@@ -41,15 +41,15 @@ def collective_frame(
     has_ideal = rows.ideals != NOT_KNOWN
     share = np.full(len(rows), np.nan)
     share[has_ideal] = rows.ideals[has_ideal] / rows.moving[has_ideal]
-    order = np.lexsort((rows.streams, rows.ends, rows.starts, rows.lanes))
-    columns = {
+    order, instances = _in_order(rows)
+    columns: dict[str, NDArray[Any]] = {
         "start": rows.starts,
         "end": rows.ends,
         "lane": rows.lanes,
         "step": rows.steps,
-        "instance": rows.instances,
-        "operation": _texts([kind.operation for kind in kinds], rows.keys),
-        "communicator": _texts([kind.communicator for kind in kinds], rows.keys),
+        "instance": instances,
+        "operation": np.array([kind.operation for kind in kinds], object)[rows.keys],
+        "communicator": np.array([kind.communicator for kind in kinds], object)[rows.keys],
         "stream": rows.streams,
         "hidden": hidden,
         "exposed": exposed,
@@ -68,9 +68,16 @@ def collective_frame(
     return COLLECTIVES.frame({name: column[order] for name, column in columns.items()})
 
 
-def _texts(texts: Sequence[str], keys: Int64s) -> pd.Categorical:
-    codes, distinct = pd.factorize(np.array(texts, object), sort=True)
-    return pd.Categorical.from_codes(codes[keys], categories=distinct)
+def _in_order(rows: CollectiveRows) -> tuple[Int64s, Int64s]:
+    """Return the rows in order of their collective's first start on its first lane, and collectives numbered so."""
+    by_lane = np.lexsort((rows.streams, rows.ends, rows.starts, rows.lanes))
+    codes, _ = pd.factorize(rows.instances[by_lane])
+    firsts = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
+    numbers = np.empty(len(firsts), np.int64)
+    numbers[np.argsort(rows.starts[by_lane][firsts], kind="stable")] = np.arange(len(firsts))
+    instances = np.empty(len(rows), np.int64)
+    instances[by_lane] = numbers[codes]
+    return np.lexsort((rows.lanes, instances)), instances
 
 
 def step_communication(lanes: Sequence[Lane], rows: CollectiveRows) -> tuple[StepCommunication, ...]:
@@ -81,11 +88,10 @@ def step_communication(lanes: Sequence[Lane], rows: CollectiveRows) -> tuple[Ste
             steps.setdefault(step.number, []).append(step)
     numbers = np.array(sorted(steps), np.int64)
     waits, transfers, is_split, instances = _in_steps(rows, numbers)
+    columns = (column.tolist() for column in (numbers, instances, waits, transfers, is_split))
     return tuple(
-        _step(number, steps[number], instances=count, wait_ns=wait if split else None, transfer_ns=moved if split else None)
-        for number, wait, moved, split, count in zip(
-            *(column.tolist() for column in (numbers, waits, transfers, is_split, instances)), strict=True
-        )
+        _step(steps[number], instances=count, split=(wait, moved) if has_split else None)
+        for number, count, wait, moved, has_split in zip(*columns, strict=True)
     )
 
 
@@ -103,9 +109,8 @@ def _in_steps(rows: CollectiveRows, numbers: Int64s) -> tuple[Int64s, Int64s, In
     return waits, transfers, np.bincount(at[matched], minlength=len(numbers)), counts
 
 
-def _step(
-    number: int, steps: Sequence[Step], *, instances: int, wait_ns: int | None, transfer_ns: int | None
-) -> StepCommunication:
+def _step(steps: Sequence[Step], *, instances: int, split: tuple[int, int] | None) -> StepCommunication:
+    """Return the sum of the steps of one number; `split` are wait and transfer in ns."""
     communication = sum(step.budget.communication_ns for step in steps)
     hidden = sum(step.budget.hidden_ns for step in steps)
     is_measured = all(
@@ -113,13 +118,13 @@ def _step(
         for step in steps
     )
     return StepCommunication(
-        number=number,
+        number=steps[0].number,
         lanes=len(steps),
         instances=instances,
         communication_ns=communication,
         hidden_ns=hidden,
         exposed_ns=communication - hidden,
-        wait_ns=wait_ns,
-        transfer_ns=transfer_ns,
+        wait_ns=split[0] if split else None,
+        transfer_ns=split[1] if split else None,
         overlap_ratio=hidden / communication if communication and is_measured else None,
     )

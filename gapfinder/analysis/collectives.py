@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.intervals import Int64s
 
     Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
 
 _FEWEST_ALIKE = 20
 _FASTEST = 0.9
@@ -132,20 +131,20 @@ def _speed(rows: CollectiveRows) -> _Speed:
         bus_bandwidth=None if np.isnan(bus).any() else float(np.median(bus)),
         ideal_ns=ideal if has_ideal.any() else None,
         ideal_share=ideal / moving if moving else None,
-        own_share=_own_share(*(column[first & rows.is_matched & rows.is_here] for column in (rows.sizes, rows.bus))),
+        own_share=_own_share(rows.select(first & rows.is_matched & rows.is_here)),
     )
 
 
-def _own_share(sizes: Int64s, bus: Floats) -> float | None:
+def _own_share(rows: CollectiveRows) -> float | None:
     """Return the median bandwidth to that of the fastest tenth, among the sizes in which most bytes were moved.
 
     Sizes are alike within a factor of two. None with fewer than 20 instances of them.
     """
-    if len(sizes) < _FEWEST_ALIKE or np.isnan(bus).any():
+    if len(rows) < _FEWEST_ALIKE or np.isnan(rows.bus).any():
         return None
-    alike = np.frexp(sizes.astype(np.float64))[1]
-    most = np.bincount(alike, weights=sizes.astype(np.float64)).argmax()
-    mine = bus[alike == most]
+    sizes = rows.sizes.astype(np.float64)
+    alike = np.frexp(sizes)[1]
+    mine = rows.bus[alike == np.bincount(alike, weights=sizes).argmax()]
     if len(mine) < _FEWEST_ALIKE:
         return None
     return float(np.median(mine) / np.quantile(mine, _FASTEST))

@@ -12,6 +12,7 @@ import click
 
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
+from gapfinder.cli.collectives import collectives
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
@@ -81,6 +82,7 @@ def commands() -> None:
 
 
 commands.add_command(analyze)
+commands.add_command(collectives)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)

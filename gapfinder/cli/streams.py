@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -26,6 +27,17 @@ class _StandardOutput(io.FileIO):
             # What is still in a buffer above this one must not fail once more when Python ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             raise InputError(f"cannot write to standard output: {error.strerror}") from error
+
+
+_WIDTH, _NARROWEST = 100, 60
+
+
+def text_layout(*, is_terminal: bool | None) -> tuple[int, bool]:
+    """Return width and whether text is coloured; `is_terminal` is that of standard output where it is None."""
+    if not (sys.stdout.isatty() if is_terminal is None else is_terminal):
+        return _WIDTH, False
+    width = max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST)
+    return width, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def prepare_streams() -> None:

@@ -47,7 +47,7 @@ def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
     lost = {index: ns for index, ns in lost.items() if index not in shared}
     weights = [transfer_weight(one) for one in analysis.collectives]
     left, weight_left, of_gradients = sum(lost.values()), sum(weights), 0
-    speeds, sharding = Speeds(analysis.collectives), sharding_operations(analysis)
+    speeds, sharding = Speeds(analysis), sharding_operations(analysis)
     for one, weight in zip(analysis.collectives, weights, strict=True):
         part = left * weight // weight_left if weight_left else 0
         left, weight_left = left - part, weight_left - weight

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.words import lane_name
 from gapfinder.render.lane_tables import shown_lanes
-from gapfinder.render.table import Column, Kind, Table, left_out
+from gapfinder.render.table import NOTHING, Column, Kind, Table, filled, left_out
 from gapfinder.render.words import UNKNOWN, cause_words
 from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration, format_share
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _CAUSES = 6
 _OFTEN = 0.5
-_NOTHING = "-"
 
 
 def causes_shown(analysis: Analysis, *, limit: int) -> list[Cause]:
@@ -64,7 +63,6 @@ def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not shown:
         return None
     rows = [_collective_cells(analysis, one) for one in shown]
-    filled = [place for place, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NOTHING}]
     columns = (
         Column("operation", Kind.LABEL),
         Column("group", Kind.LABEL),
@@ -73,12 +71,14 @@ def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
         Column("mostly last", Kind.WORD),
     )
     caption = "Times are summed over lanes; hidden is a share of exposed and hidden. Wait is what a lane had to wait"
-    return Table(
-        title="Collectives",
-        caption=f"{caption} for the last one.{_unmatched(analysis)}{_ideals(analysis)}{_buckets(analysis)}"
-        + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
-        columns=tuple(columns[place] for place in filled),
-        rows=tuple(tuple(row[place] for place in filled) for row in rows),
+    return filled(
+        Table(
+            title="Collectives",
+            caption=f"{caption} for the last one.{_unmatched(analysis)}{_ideals(analysis)}{_buckets(analysis)}"
+            + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
+            columns=columns,
+            rows=tuple(rows),
+        )
     )
 
 
@@ -87,20 +87,20 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
     several = len({other.communicator for other in analysis.collectives}) > 1
     both = one.hidden_ns + one.exposed_ns
     mean = None if one.bytes_total is None else one.bytes_total // max(one.instances, 1)
-    late = _NOTHING
+    late = NOTHING
     if one.late_lane is not None and one.late_share is not None and one.late_share > _OFTEN:
         late = lane_name(analysis, one.late_lane)
     return (
         one.operation,
-        one.communicator if several else _NOTHING,
-        format_count(one.instances) if one.per_step is None else _NOTHING,
-        _NOTHING if one.per_step is None else f"{one.per_step:.4g}",
+        one.communicator if several else NOTHING,
+        format_count(one.instances) if one.per_step is None else NOTHING,
+        NOTHING if one.per_step is None else f"{one.per_step:.4g}",
         format_duration(one.exposed_ns),
-        format_share(one.hidden_ns / both) if both else _NOTHING,
-        *(_NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
-        _NOTHING if mean is None else format_bytes(mean),
-        _NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
-        _NOTHING if one.ideal_share is None else format_share(one.ideal_share),
+        format_share(one.hidden_ns / both) if both else NOTHING,
+        *(NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
+        NOTHING if mean is None else format_bytes(mean),
+        NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
+        NOTHING if one.ideal_share is None else format_share(one.ideal_share),
         late,
     )
 

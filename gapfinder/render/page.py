@@ -14,6 +14,7 @@ from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
 from gapfinder.render.page_parts import escape, section, table_html
 from gapfinder.render.parts import is_known, parts
+from gapfinder.render.spread_table import spread_table
 from gapfinder.render.table import left_out
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import UNKNOWN, source_words, unbroken, worst_lane
@@ -64,6 +65,7 @@ def _body(analysis: Analysis) -> Iterator[str]:
         yield section(lane_table(analysis, limit=_LANES))
         yield section(hole_table(analysis, limit=_HOLES))
         yield section(step_table(analysis, limit=_LANES))
+        yield section(spread_table(analysis, limit=_STEPS))
         yield from _steps(analysis)
         yield section(name_table(analysis, limit=_NAMES))
     remarks = notes(analysis)

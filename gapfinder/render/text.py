@@ -39,6 +39,15 @@ def render_text(analysis: Analysis, *, width: int = 100, color: bool = False) ->
     return _coloured(lines, width) if color else "".join(f"{line}\n" for line, _ in lines)
 
 
+def render_tables(tables: Iterable[Table], *, width: int, color: bool) -> str:
+    """Return tables alone, as a text report shows them; empty without any."""
+    lines: list[Line] = []
+    for table in tables:
+        lines += [(_PLAIN, _PLAIN)] if lines else []
+        lines += _table(table, width)
+    return _coloured(lines, width) if color else "".join(f"{line}\n" for line, _ in lines)
+
+
 def _lines(analysis: Analysis, width: int) -> Iterator[Line]:
     yield from _paragraph(source_words(analysis), width, style=_CAPTION)
     yield _PLAIN, _PLAIN

@@ -27,8 +27,9 @@ PAGE = Page(
     measured=(
         "Waiting for late lanes is taken out first. Needs the bytes of each collective, which NCCL's NVTX payloads "
         "carry (nsys --trace=nvtx). The ideal is that of --link-bandwidth, else of what the GPUs' datasheets promise "
-        "inside one host. Its own best is the fastest tenth of 20 or more instances that are alike in size within a "
-        "factor of two, and mostly means the median of them. Lost is the exposed transfer beyond what is possible."
+        "inside one host: of that a quarter is enough. Ideal times under 50 µs are not judged. Its own best is the "
+        "fastest tenth of 20 or more instances that are alike in size within a factor of two, and mostly means the "
+        "median of them. Lost is the exposed transfer beyond what is possible."
     ),
     change=(
         (
@@ -51,27 +52,25 @@ PAGE = Page(
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where an operation is far below its ideal."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
-    speeds = Speeds(analysis.collectives)
+    speeds = Speeds(analysis)
     slow = [one for one in analysis.collectives if speeds.is_slow(one)]
     if not slow:
         return None
     worst = max(slow, key=lambda one: one.exposed_ns)
-    detail = (
-        f"{amount(analysis, lost)} beyond what is possible: {_compared(analysis, worst, best=speeds.elsewhere(worst))}."
-    )
+    detail = f"{amount(analysis, lost)} beyond what is possible: {_compared(analysis, worst, speeds=speeds)}."
     return finding(analysis, PAGE, lost_ns=lost, detail=detail)
 
 
-def _compared(analysis: Analysis, one: CollectiveSummary, *, best: float | None) -> str:
+def _compared(analysis: Analysis, one: CollectiveSummary, *, speeds: Speeds) -> str:
     words = f"{one.operation} between {lane_names(analysis, one.lanes)}"
     if one.bus_bandwidth is not None:
         words += f" reaches {format_bandwidth(one.bus_bandwidth)} of bus bandwidth"
-    share = share_of_ideal(one)
-    if share < SLOW_SHARE:
-        return f"{words}, {format_share(share)} of the ideal{_of_link(analysis)}"
+    if speeds.is_below_ideal(one):
+        return f"{words}, {format_share(share_of_ideal(one))} of the ideal{_of_link(analysis)}"
     own = share_of_own_best(one)
     if own < SLOW_SHARE:
         return f"{words}, mostly {format_share(own)} of its own fastest tenth"
+    best = speeds.elsewhere(one)
     return words if best is None else f"{words}; elsewhere {format_bandwidth(best)}"
 
 
