@@ -51,9 +51,9 @@ class ProductLink:
 
 
 # NVIDIA's datasheets (https://www.nvidia.com/en-us/data-center/) in GB/s, both directions together: NVLink of V100 300,
-# A100 SXM 600, H100 and H200 SXM 900, H100 NVL 600, H200 NVL 900, H20 900, A800 and H800 SXM 400, B200 1,800; cards with
-# 16 lanes of PCIe 3.0 32, of 4.0 64, of 5.0 128. Names are those that the driver reports; the first pattern that matches
-# counts.
+# A100 SXM 600, H100 and H200 SXM 900, H100 NVL 600, H200 NVL 900, H20 900, A800 and H800 SXM 400, B200 1,800; cards
+# with 16 lanes of PCIe 3.0 32, of 4.0 64, of 5.0 128. Names are those that the driver reports. The first pattern that
+# matches counts.
 _PRODUCTS = tuple(
     (re.compile(pattern, re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
     for pattern, kind, gigabytes in (

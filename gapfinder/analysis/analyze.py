@@ -103,7 +103,7 @@ def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
         collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
-        stragglers=find_stragglers(table, kept=kept, times=times),
+        stragglers=find_stragglers(table, kept=kept, times=times, clocks=[one.clock for _, one in placed]),
     )
     return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
+from gapfinder.analysis.intervals import clip
 from gapfinder.analysis.steps import StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
 from gapfinder.errors import InputError
@@ -17,6 +18,7 @@ from gapfinder.model import Budget, Hole, Holes, Lane, Steps, Window
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
+    from gapfinder.analysis.intervals import Intervals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
     from gapfinder.settings import Settings
@@ -82,6 +84,10 @@ class LaneMeasurement:
             return None
         numbers = self._step_windows.numbers
         return self._step_windows.select((numbers >= first) & (numbers < end)).span()
+
+    def busy(self, window: Window) -> Intervals:
+        """Return when at least one operation ran inside `window`."""
+        return clip(self._timeline.busy, window=window)
 
     def step_numbers(self) -> list[int]:
         """Return the numbers of the lane's steps that have GPU work."""

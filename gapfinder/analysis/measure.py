@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.buckets import measure_buckets
+from gapfinder.analysis.clocks import Clocks
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
@@ -39,6 +40,7 @@ class MeasuredLane:
         holes: its holes, their communication not yet charged.
         communication, host_steps: what the comparison with other lanes needs; None without steps.
         buckets: None where they could not be measured.
+        clock: median clock of its GPU while it was busy, Hz; None where it was not sampled.
     """
 
     lane: Lane
@@ -48,6 +50,7 @@ class MeasuredLane:
     communication: KeptCommunication
     host_steps: HostSteps | None
     buckets: Buckets | None
+    clock: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,7 +96,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     report = prepare(profile, settings=settings)
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
-    gpus = _gpus(report)
+    context = _Context(report, payloads, Clocks(profile.read_clocks()), _gpus(report))
     tally = _Tally()
     name_times = np.zeros(len(report.kernel_names))
     for operations, span in _timed_lanes(report, settings=settings, tally=tally):
@@ -101,7 +104,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
-            tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
+            tally.lanes.append(_measured(measurement, measurement.window, context))
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
     return MeasuredReport(
@@ -119,12 +122,20 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     )
 
 
-def _measured(
-    measurement: LaneMeasurement, window: Window, *, report: Report, payloads: Payloads, gpus: _Gpus
-) -> MeasuredLane:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Context:
+    """What is known of a report beside its lanes."""
+
+    report: Report
+    payloads: Payloads
+    clocks: Clocks
+    gpus: _Gpus
+
+
+def _measured(measurement: LaneMeasurement, window: Window, context: _Context) -> MeasuredLane:
     """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
-    operations = measurement.operations
-    gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
+    operations, report = measurement.operations, context.report
+    gpu, gpu_name = context.gpus.get((operations.process, operations.device), (None, None))
     lane, holes = measurement.lane(window, rank=report.ranks.get(operations.process), gpu_name=gpu_name)
     steps = measurement.complete_steps(window)
     return MeasuredLane(
@@ -137,10 +148,11 @@ def _measured(
             kernel_names=report.kernel_names,
             window=window,
             steps=steps,
-            told=payloads.of(operations.communication, launches=report.launches.get(operations.process)),
+            told=context.payloads.of(operations.communication, launches=report.launches.get(operations.process)),
         ),
         host_steps=host_steps(operations, report=report, steps=steps) if steps else None,
         buckets=measure_buckets(operations, report=report, steps=steps) if steps else None,
+        clock=context.clocks.median(gpu, busy=measurement.busy(window)),
     )
 
 

@@ -132,6 +132,14 @@ class Database:
         with self._reading():
             yield from self._scan(table, columns, where=f'WHERE "{present}" IS NOT NULL')
 
+    def rows_among(
+        self, table: str, columns: Sequence[str], *, column: str, values: Sequence[int]
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield these columns of the rows in which `column` is one of a few values; types are not checked."""
+        marks = ", ".join("?" * len(values))
+        with self._reading():
+            yield from self._scan(table, columns, where=f'WHERE "{column}" IN ({marks})', parameters=values)
+
     def names(self, ids: Integers) -> Names:
         """Return the strings that these ids stand for."""
         return Names.from_ids(ids, self._strings)
@@ -239,10 +247,12 @@ class Database:
                         raise self._wrong_type(table, column, row, "an integer")
         return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
 
-    def _scan(self, table: str, columns: Sequence[str], *, where: str = "") -> Iterator[tuple[Value, ...]]:
+    def _scan(
+        self, table: str, columns: Sequence[str], *, where: str = "", parameters: Sequence[int] = ()
+    ) -> Iterator[tuple[Value, ...]]:
         """Return the rows in the table's order, and at most one more than the file has room for."""
         chosen = ", ".join(f'"{column}"' for column in columns)
-        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}')
+        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}', parameters)
         return islice(rows, self._most_rows + 1)
 
     @contextmanager

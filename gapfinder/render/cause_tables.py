@@ -133,17 +133,18 @@ def straggler_table(analysis: Analysis) -> Table | None:
     """Return the lanes that are slow in most steps; None where there are none."""
     if not analysis.stragglers:
         return None
-    return Table(
+    table = Table(
         title="Stragglers",
         caption="Lanes that are 20 % over the median in most steps, compared with the median lane.",
         columns=(
             Column("lane", Kind.WORD),
-            *(Column(name) for name in ("slow steps", "compute", "launches later by", "data loading")),
+            *(Column(name) for name in ("slow steps", "compute", "clock", "launches later by", "data loading")),
             Column("what differs", Kind.WORD),
             Column("others waited"),
         ),
         rows=tuple(_straggler_row(analysis, one) for one in analysis.stragglers),
     )
+    return filled(table)
 
 
 def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
@@ -152,6 +153,7 @@ def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
         lane_name(analysis, one.lane),
         f"{format_count(slow)} of {format_count(steps)}",
         f"{one.compute_ratio:.2f} times",
+        NOTHING if one.clock_ratio is None else f"{one.clock_ratio:.2f} times",
         format_duration(one.launch_delay_ns),
         UNKNOWN if one.data_ratio is None else f"{one.data_ratio:.2f} times",
         one.what_differs,
