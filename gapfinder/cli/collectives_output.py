@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.cli.collectives import By
-from gapfinder.cli.collectives_text import instance_table, step_table
+from gapfinder.cli.collectives_text import instance_table, most_exposed_steps, step_table
+from gapfinder.explanations import CollectiveSummary, StepCommunication
 from gapfinder.model import SCHEMA_VERSION
 from gapfinder.render.cause_tables import collective_table
 from gapfinder.render.text import render_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gapfinder.model import Analysis
 
 _TEXT_ROWS = 50
@@ -47,6 +50,8 @@ def render(  # noqa: PLR0913 (all but the first two by name)
         return render_tables([table] if table else [], width=width, color=color) or "No communication was captured.\n"
     rows = _instances(analysis, _most_exposed(frame, limit)) if by is By.INSTANCE else _summaries(analysis, by, limit)
     if form == "csv":
+        if by is By.OPERATION:
+            rows["lanes"] = [" ".join(map(str, lanes)) for lanes in rows["lanes"]]
         return rows.to_csv(index=False, lineterminator="\n")
     return _json(analysis, rows, by=by)
 
@@ -73,15 +78,17 @@ def _instances(analysis: Analysis, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summaries(analysis: Analysis, by: By, limit: int | None) -> pd.DataFrame:
-    """Return the summaries as a frame of objects, in which None stays None."""
-    if by is By.STEP:
-        found = [asdict(one) for one in analysis.collective_steps]
-        kept = sorted(found, key=lambda row: -row["exposed_ns"])[:limit]
-        found = [row for row in found if row in kept]
-    else:
-        found = [asdict(one) for one in analysis.collectives][:limit]
-    rows = pd.DataFrame(found, dtype=object)
-    return rows.assign(lanes=[" ".join(map(str, one)) for one in rows["lanes"]]) if by is By.OPERATION else rows
+    """Return the most exposed summaries as a frame of objects, in which None stays None."""
+    if by is By.OPERATION:
+        return _objects(analysis.collectives[:limit], CollectiveSummary)
+    return _objects(most_exposed_steps(analysis, limit=limit), StepCommunication)
+
+
+def _objects(
+    rows: Sequence[CollectiveSummary | StepCommunication], kind: type[CollectiveSummary | StepCommunication]
+) -> pd.DataFrame:
+    names = [field.name for field in fields(kind)]
+    return pd.DataFrame([[getattr(row, name) for name in names] for row in rows], columns=names, dtype=object)
 
 
 def _json(analysis: Analysis, rows: pd.DataFrame, *, by: By) -> str:

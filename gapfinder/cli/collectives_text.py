@@ -104,10 +104,16 @@ def _not_told(analysis: Analysis, frame: pd.DataFrame) -> str:
     return (f" Not measured: {'; '.join(told)}." if told else "") + link
 
 
+def most_exposed_steps(analysis: Analysis, *, limit: int | None) -> list[StepCommunication]:
+    """Return the steps with most exposed communication, in order of number."""
+    shown = sorted(analysis.collective_steps, key=lambda one: (-one.exposed_ns, one.number))[:limit]
+    return sorted(shown, key=lambda one: one.number)
+
+
 def step_table(analysis: Analysis, *, limit: int) -> Table | None:
     """Return one row per step, over lanes; None without any."""
     steps = analysis.collective_steps
-    shown = sorted(steps, key=lambda one: (-one.exposed_ns, one.number))[:limit]
+    shown = most_exposed_steps(analysis, limit=limit)
     if not shown:
         return None
     return filled(
@@ -122,7 +128,7 @@ def step_table(analysis: Analysis, *, limit: int) -> Table | None:
                     "transfer",
                 )
             ),
-            rows=tuple(_step_cells(one) for one in sorted(shown, key=lambda one: one.number)),
+            rows=tuple(_step_cells(one) for one in shown),
         )
     )
 
