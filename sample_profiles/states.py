@@ -9,7 +9,7 @@ from sample_profiles.host import Host
 from sample_profiles.network import Network
 from sample_profiles.pipeline import STAGES, pipelined
 from sample_profiles.simulator import run
-from sample_profiles.trace import Process
+from sample_profiles.trace import Cause, Process
 from sample_profiles.training import (
     DataParallel,
     Loader,
@@ -100,7 +100,7 @@ def simulate(name: str, *, seed: int, steps: int, ranks: int, layers: int | None
 
 def _program(state: State, *, steps: int) -> Program:
     def program(host: Host) -> Waits:
-        host.work(180_000)
+        host.work(180_000, cause=Cause.HOST_CODE)
         for number in range(steps):
             with host.range(f"step {number}"):
                 for plant in state.plants:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 from analysis_values import MS, budget
 
+from gapfinder.budget import Budget
 from gapfinder.compare.snapshot import FindingTotal, LaneSnapshot, Snapshot, StepSample
 from gapfinder.explanations import Severity
-from gapfinder.model import NO_COMMUNICATION, Budget
+from gapfinder.model import NO_COMMUNICATION
 
 PARTS = ("compute", "hidden", "exposed", "idle")
 USUAL = {"compute": 60.0, "hidden": 25.0, "exposed": 10.0, "idle": 5.0}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.classify import Decision
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations, Operations
-    from gapfinder.model import Window
+    from gapfinder.budget import Window
 
 KERNELS_KEPT = 50
 

@@ -9,15 +9,18 @@ import numpy as np
 
 from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
+from gapfinder.analysis.intervals import clip
 from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
 from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
+from gapfinder.budget import Budget, Window
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause, Evidence, HostActivity
-from gapfinder.model import NO_COMMUNICATION, Budget, Hole, Holes, Lane, Steps, Window
+from gapfinder.model import NO_COMMUNICATION, Hole, Holes, Lane, Steps
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
+    from gapfinder.analysis.intervals import Intervals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
     from gapfinder.settings import Settings
@@ -82,6 +85,10 @@ class LaneMeasurement:
             return None
         numbers = self._step_windows.numbers
         return self._step_windows.select((numbers >= first) & (numbers < end)).span()
+
+    def busy(self, window: Window) -> Intervals:
+        """Return when at least one operation ran inside `window`."""
+        return clip(self._timeline.busy, window=window)
 
     def step_numbers(self) -> list[int]:
         """Return the numbers of the lane's steps that have GPU work."""

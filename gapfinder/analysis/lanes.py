@@ -10,7 +10,7 @@ import pandas as pd
 
 from gapfinder.analysis.intervals import union
 from gapfinder.analysis.launches import rows_by_code
-from gapfinder.model import Window
+from gapfinder.budget import Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

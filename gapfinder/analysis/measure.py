@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.buckets import measure_buckets
+from gapfinder.analysis.clocks import Clocks
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
 from gapfinder.analysis.kernel_totals import NameTotals, name_totals
 from gapfinder.analysis.lane import LaneMeasurement
@@ -15,7 +16,7 @@ from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.processes import measure_processes
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.analysis.stragglers import HostSteps, host_steps
-from gapfinder.model import Coverage, Lane, Window
+from gapfinder.model import Coverage, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
     from gapfinder.analysis.ranks import RankMark
+    from gapfinder.budget import Window
     from gapfinder.explanations import Buckets
     from gapfinder.load import Profile
     from gapfinder.processes import TrainingProcess
@@ -41,6 +43,7 @@ class MeasuredLane:
         holes: its holes, their communication not yet charged.
         communication, host_steps: what the comparison with other lanes needs; None without steps.
         buckets: None where they could not be measured.
+        clock: median clock of its GPU while it was busy, Hz; None where it was not sampled.
     """
 
     lane: Lane
@@ -50,6 +53,7 @@ class MeasuredLane:
     communication: KeptCommunication
     host_steps: HostSteps | None
     buckets: Buckets | None
+    clock: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +108,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     report = prepare(profile, settings=settings)
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
-    gpus = _gpus(report)
+    context = _Context(report, payloads, Clocks(profile.read_clocks()), _gpus(report))
     names = len(report.kernel_names)
     tally = _Tally(everything=NameTotals.nothing(names), measured=NameTotals.nothing(names))
     for operations, span in _timed_lanes(report, settings=settings, tally=tally):
@@ -114,7 +118,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
             window = measurement.window
-            tally.lanes.append(_measured(measurement, window, report=report, payloads=payloads, gpus=gpus))
+            tally.lanes.append(_measured(measurement, window, context))
             tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
@@ -141,12 +145,20 @@ def _numbers_on_host(report: Report) -> set[int]:
     return {number for steps in report.steps.values() for number in steps.numbers.tolist()}
 
 
-def _measured(
-    measurement: LaneMeasurement, window: Window, *, report: Report, payloads: Payloads, gpus: _Gpus
-) -> MeasuredLane:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Context:
+    """What is known of a report beside its lanes."""
+
+    report: Report
+    payloads: Payloads
+    clocks: Clocks
+    gpus: _Gpus
+
+
+def _measured(measurement: LaneMeasurement, window: Window, context: _Context) -> MeasuredLane:
     """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
-    operations = measurement.operations
-    gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
+    operations, report = measurement.operations, context.report
+    gpu, gpu_name = context.gpus.get((operations.process, operations.device), (None, None))
     lane, holes = measurement.lane(window, rank=report.rank(operations.process), gpu_name=gpu_name)
     steps = measurement.complete_steps(window)
     return MeasuredLane(
@@ -159,10 +171,11 @@ def _measured(
             kernel_names=report.kernel_names,
             window=window,
             steps=steps,
-            told=payloads.of(operations.communication, launches=report.launches.get(operations.process)),
+            told=context.payloads.of(operations.communication, launches=report.launches.get(operations.process)),
         ),
         host_steps=host_steps(operations, report=report, steps=steps) if steps else None,
         buckets=measure_buckets(operations, report=report, steps=steps) if steps else None,
+        clock=context.clocks.median(gpu, busy=measurement.busy(window)),
     )
 
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.profiles import given_profiles, load_profiles
 from gapfinder.cli.terminal import text_layout
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
@@ -42,11 +40,9 @@ def analyze(
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
 
-    from gapfinder.load import find_profiles
-
-    files = find_profiles(profiles)
+    files, inputs = given_profiles(profiles, config=config)
     if output is not None:
-        check_output(output, inputs=[*files, *_beside(profiles), *filter(None, [config])], force=force)
+        check_output(output, inputs=inputs, force=force)
 
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
@@ -61,15 +57,6 @@ def analyze(
         raise InconclusiveError(
             "nothing to measure on a GPU: no operation that takes time was captured; see the report"
         )
-
-
-def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
-    """Yield every profile in the folders that were named: also those that gave way to another of their name."""
-    from gapfinder.load.find import PROFILE_SUFFIXES
-
-    for folder in profiles:
-        if folder.is_dir():
-            yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
 
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:

@@ -14,6 +14,7 @@ from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
 from gapfinder.cli.baseline import baseline
 from gapfinder.cli.check import check
+from gapfinder.cli.collectives import collectives
 from gapfinder.cli.diff import diff
 from gapfinder.cli.doctor import doctor
 from gapfinder.cli.estimate import estimate
@@ -92,6 +93,7 @@ commands.add_command(baseline)
 commands.add_command(check)
 commands.add_command(diff)
 commands.add_command(doctor)
+commands.add_command(collectives)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)

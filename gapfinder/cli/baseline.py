@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from gapfinder.cli.check_options import store_folder, store_option
-from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.streams import say
 from gapfinder.errors import InconclusiveError, InputError
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gapfinder.cli.check_options import store_folder, store_option
-from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.terminal import text_layout
 from gapfinder.settings import settings_file
 

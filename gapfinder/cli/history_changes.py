@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from gapfinder.cli.history_options import history_file, history_store_option
-from gapfinder.cli.measuring import load_profiles
 from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.streams import say
 
 

@@ -165,7 +165,7 @@ def _settled_steps(captured: Captured, *, request: RunRequest) -> tuple[int, int
 
 def _analysis(files: Sequence[Path], *, settings: Settings) -> Analysis:
     from gapfinder.analysis import analyze
-    from gapfinder.cli.measuring import load_profiles
+    from gapfinder.cli.profiles import load_profiles
     from gapfinder.findings import explained
 
     return explained(analyze(load_profiles(files), settings=settings))

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gapfinder.budget import Budget
     from gapfinder.explanations import Cause, Severity
-    from gapfinder.model import Budget
 
 
 class Unit(StrEnum):

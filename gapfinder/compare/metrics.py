@@ -12,8 +12,8 @@ from gapfinder.model import NO_COMMUNICATION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gapfinder.budget import Budget
     from gapfinder.compare.snapshot import LaneSnapshot
-    from gapfinder.model import Budget
 
 
 class Unit(StrEnum):

@@ -19,9 +19,9 @@ from gapfinder.units import format_count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gapfinder.budget import Budget
     from gapfinder.compare.snapshot import Snapshot
     from gapfinder.compare.thresholds import Relative
-    from gapfinder.model import Budget
 
     Rows = Sequence[Sequence[Budget]]
 

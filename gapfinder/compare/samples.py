@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gapfinder.budget import Budget
     from gapfinder.compare.metrics import Metric
     from gapfinder.compare.snapshot import LaneSnapshot
-    from gapfinder.model import Budget
 
     Floats = NDArray[np.float64]
 

@@ -8,8 +8,9 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gapfinder.budget import Budget
 from gapfinder.compare.difference import Side, Unit
-from gapfinder.model import NO_COMMUNICATION, Budget
+from gapfinder.model import NO_COMMUNICATION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,10 @@ from math import inf
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from gapfinder.budget import Budget
 from gapfinder.compare.snapshot import SNAPSHOT_VERSION, FindingTotal, Snapshot
 from gapfinder.errors import InputError, visible
 from gapfinder.explanations import Cause, KernelTotal, Severity
-from gapfinder.model import Budget
 from gapfinder.units import format_count
 
 if TYPE_CHECKING:

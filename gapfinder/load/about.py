@@ -10,7 +10,8 @@ from gapfinder.load.schema import DETAILS, DIAGNOSTICS, METADATA, SESSION
 from gapfinder.load.texts import decode
 
 if TYPE_CHECKING:
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
 _WARNING = 2
 _MOST_TEXTS = 3

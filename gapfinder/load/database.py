@@ -8,7 +8,6 @@ import sqlite3
 import time
 from array import array
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Self
@@ -20,6 +19,7 @@ from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile,
 from gapfinder.load.names import Names, TextCodes
 from gapfinder.load.pages import IntegerColumn, read_integers
 from gapfinder.load.schema import STRINGS, TABLES
+from gapfinder.load.schema_check import AGAIN, TableInfo, Value, find_tables
 from gapfinder.load.texts import decode, printable, shorten
 
 if TYPE_CHECKING:
@@ -32,21 +32,8 @@ _LONGEST_VALUE = 1 << 24
 _STEPS_BETWEEN_CHECKS = 10_000
 _MOST_SMALL_ROWS = 20_000
 _LONGEST_SMALL_TEXT = 1_024
-_INDEX_PAGES = (0x02, 0x0A)
-_GENERATED = (2, 3)
 _INTEGERS = {int, type(None)}
 _TOO_LONG = "its texts are longer than the file"
-_AGAIN = "export the report again"
-
-Value = int | float | bytes | None
-"""What SQLite hands out; texts stay bytes, for they need not be UTF-8."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _TableInfo:
-    root: int
-    columns: tuple[str, ...]
-    plain_integers: frozenset[str]
 
 
 class Database:
@@ -68,7 +55,7 @@ class Database:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             self._harden()
-            self._tables = self._read_schema(tables)
+            self._tables = find_tables(file, wanted=tables, name=name, query=self._query)
         except BaseException:
             self._connection.close()
             raise
@@ -97,7 +84,7 @@ class Database:
         for column in required:
             if column not in info.columns:
                 there = ", ".join(other for other in info.columns[:8] if other.isidentifier())
-                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {_AGAIN}")
+                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {AGAIN}")
         present = {column: null for column, null in columns.items() if column in info.columns}
         try:
             arrays = self._read_pages(info, present)
@@ -149,6 +136,14 @@ class Database:
                 self._check_most_rows(table, row + 1)
                 yield values
 
+    def rows_among(
+        self, table: str, columns: Sequence[str], *, column: str, values: Sequence[int]
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield these columns of the rows in which `column` is one of a few values; types are not checked."""
+        marks = ", ".join("?" * len(values))
+        with self._reading():
+            yield from self._scan(table, columns, where=f'WHERE "{column}" IN ({marks})', parameters=values)
+
     def names(self, ids: Integers) -> Names:
         """Return the strings that these ids stand for."""
         return Names.from_ids(ids, self.strings)
@@ -199,46 +194,7 @@ class Database:
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             self._query(f"PRAGMA {pragma}")
 
-    def _read_schema(self, wanted: Sequence[str]) -> dict[str, _TableInfo]:
-        marks = ", ".join("?" * len(wanted))
-        found = self._query(
-            "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master "
-            f"WHERE name IN ({marks}) OR (type = 'trigger' AND tbl_name IN ({marks}))",
-            (*wanted, *wanted),
-        )
-        tables: dict[str, _TableInfo] = {}
-        for kind, name, on_table, root, sql in found:
-            if kind == b"trigger":
-                raise InputError(
-                    f"{self.name}: {printable(decode(on_table))} has a trigger, which nsys never writes; {_AGAIN}"
-                )
-            table = decode(name)
-            is_virtual = not isinstance(root, int) or root < 1 or decode(sql).upper().startswith("CREATE VIRTUAL")
-            if kind != b"table" or is_virtual or table in tables:
-                what = "virtual table" if kind == b"table" else printable(decode(kind))
-                raise InputError(f"{self.name}: {table} is not an ordinary table but of the kind {what}; {_AGAIN}")
-            tables[table] = self._table_info(table, root)  # type: ignore[arg-type]
-        if not tables:
-            raise InputError(f"{self.name}: is a SQLite database, but none of the tables of an nsys export is in it")
-        return tables
-
-    def _table_info(self, table: str, root: int) -> _TableInfo:
-        with self._file.path.open("rb") as stream:
-            stream.seek((root - 1) * self._file.page_size)
-            if (stream.read(1) or b"\0")[0] in _INDEX_PAGES:
-                raise InputError(f"{self.name}: {table} is a WITHOUT ROWID table, which nsys never writes; {_AGAIN}")
-        described = self._query(f'PRAGMA table_xinfo("{table}")')
-        if any(hidden in _GENERATED for *_, hidden in described):
-            raise InputError(f"{self.name}: {table} has a generated column, which nsys never writes; {_AGAIN}")
-        return _TableInfo(
-            root=root,
-            columns=tuple(decode(row[1]) for row in described),
-            plain_integers=frozenset(
-                decode(row[1]) for row in described if "INT" in decode(row[2]).upper() and not row[5]
-            ),
-        )
-
-    def _read_pages(self, info: _TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
+    def _read_pages(self, info: TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
         if not info.plain_integers.issuperset(columns):
             raise UnsupportedError("a column is not declared as a plain integer")
         wanted = [IntegerColumn(index=info.columns.index(column), null=null) for column, null in columns.items()]
@@ -251,10 +207,12 @@ class Database:
                 numbers.append(value if isinstance(value, int) else null)
         return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
 
-    def _scan(self, table: str, columns: Sequence[str], *, where: str = "") -> Iterator[tuple[Value, ...]]:
+    def _scan(
+        self, table: str, columns: Sequence[str], *, where: str = "", parameters: Sequence[int] = ()
+    ) -> Iterator[tuple[Value, ...]]:
         """Return the rows in the table's order, and at most one more than the file has room for."""
         chosen = ", ".join(f'"{column}"' for column in columns)
-        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}')
+        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}', parameters)
         return islice(rows, self._most_rows + 1)
 
     @contextmanager
@@ -263,7 +221,7 @@ class Database:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # sqlite3 decodes what the file says in its own errors
             if time.monotonic() > self._deadline:
-                reason = f"not read within {self._limits.deadline_s:g} s; {_AGAIN}"
+                reason = f"not read within {self._limits.deadline_s:g} s; {AGAIN}"
             else:
                 reason = f"SQLite cannot read it ({printable(str(error))}); copy or export it again"
             raise InputError(f"{self.name}: {reason}") from error
@@ -282,12 +240,12 @@ class Database:
             raise self._damaged(table, "it has more rows than the file has room for")
 
     def _damaged(self, table: str, how: str) -> InputError:
-        return InputError(f"{self.name}: {table} is damaged: {how}; {_AGAIN}")
+        return InputError(f"{self.name}: {table} is damaged: {how}; {AGAIN}")
 
     def _wrong_type(self, table: str, column: str, row: int, expected: str) -> InputError:
         kind = self._query(f'SELECT typeof("{column}") FROM "{table}" NOT INDEXED LIMIT 1 OFFSET {row}')[0][0]
         return InputError(
-            f"{self.name}: {table} row {row + 1}: {column} is {decode(kind)}, expected {expected}; {_AGAIN}"
+            f"{self.name}: {table} row {row + 1}: {column} is {decode(kind)}, expected {expected}; {AGAIN}"
         )
 
     def _query(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Value, ...]]:

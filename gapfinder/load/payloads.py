@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gapfinder.load.btree import Integers
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
 # A blob starts with four little-endian 64-bit numbers: domain, schema, payload size, and one that is not needed.
 # Source: nsys-ai's decoder and its fixtures, both made from reports of nsys 2026.

@@ -9,6 +9,7 @@ from gapfinder.errors import InputError
 from gapfinder.export import export_report
 from gapfinder.load.about import read_about
 from gapfinder.load.checks import Content, check_database, file_state, judge_content
+from gapfinder.load.clocks import read_clocks
 from gapfinder.load.database import Database
 from gapfinder.load.devices import read_devices
 from gapfinder.load.host import read_os_calls, read_overheads
@@ -19,9 +20,9 @@ from gapfinder.load.operations import read_calls, read_copies, read_graphs, read
 from gapfinder.load.payloads import read_payloads
 from gapfinder.load.places import find_places, place
 from gapfinder.load.profile import Profile
-from gapfinder.load.schema import NVTX, OS_CALLS, RUNTIME, TABLES
+from gapfinder.load.schema import GPU_METRICS, NVTX, OS_CALLS, RUNTIME, TABLES
 from gapfinder.load.unpack import Unpacked
-from gapfinder.tables import CALLS
+from gapfinder.tables import CALLS, CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +72,11 @@ class Export:
         with self.open() as database:
             return read_overheads(database)
 
+    def read_clocks(self) -> pd.DataFrame:
+        """Return the frame CLOCKS."""
+        with self.open() as database:
+            return read_clocks(database)
+
     def read_payloads(self) -> tuple[pd.DataFrame, int]:
         """Return the frame PAYLOADS, and how many payloads could not be decoded."""
         with self.open() as database:
@@ -114,6 +120,7 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
             read_calls=export.read_calls if database.has_rows(RUNTIME) else CALLS.empty,
             read_os_calls=export.read_os_calls,
             read_overheads=export.read_overheads,
+            read_clocks=export.read_clocks if database.has_rows(GPU_METRICS) else CLOCKS.empty,
             read_payloads=export.read_payloads,
         )
         slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]

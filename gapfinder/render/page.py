@@ -14,6 +14,7 @@ from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, sh
 from gapfinder.render.page_parts import budget_bar, escape, page, section, table_html
 from gapfinder.render.parts import is_known, parts
 from gapfinder.render.process_tables import process_tables
+from gapfinder.render.spread_table import spread_table
 from gapfinder.render.table import left_out
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import UNKNOWN, source_words, unbroken, worst_lane
@@ -22,8 +23,9 @@ from gapfinder.units import format_count, format_duration, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gapfinder.budget import Budget
     from gapfinder.explanations import Finding
-    from gapfinder.model import Analysis, Budget, Lane
+    from gapfinder.model import Analysis, Lane
 
 _LANES, _STEP_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 64, 16, 50, 50, 50, 50
 
@@ -47,6 +49,7 @@ def _body(analysis: Analysis) -> Iterator[str]:
         yield section(lane_table(analysis, limit=_LANES))
         yield section(hole_table(analysis, limit=_HOLES))
         yield section(step_table(analysis, limit=_LANES))
+        yield section(spread_table(analysis, limit=_STEPS))
         yield from _steps(analysis)
         yield section(name_table(analysis, limit=_NAMES))
     yield from map(section, process_tables(analysis, limit=_LANES, steps=_STEPS))

@@ -15,7 +15,7 @@ from gapfinder.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gapfinder.model import Budget
+    from gapfinder.budget import Budget
     from gapfinder.render.parts import Part
     from gapfinder.render.table import Column, Table
 

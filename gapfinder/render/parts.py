@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gapfinder.model import Analysis, Budget, Lane
+    from gapfinder.budget import Budget
+    from gapfinder.model import Analysis, Lane
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,10 +13,11 @@ from gapfinder.render.words import source_words
 from gapfinder.units import format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
+    from gapfinder.render.table import Table
     from gapfinder.render.text_layout import Line
 
 _LANES, _HOLES = 32, 10
@@ -27,6 +28,15 @@ _SEVERITIES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", S
 def render_text(analysis: Analysis, *, width: int = 100, color: bool = False) -> str:
     """Return the report as text; with `color`, the same text with terminal colours."""
     return joined(_lines(analysis, width), width=width, color=color)
+
+
+def render_tables(tables: Iterable[Table], *, width: int, color: bool) -> str:
+    """Return tables alone, as a text report shows them; empty without any."""
+    lines: list[Line] = []
+    for table in tables:
+        lines += [(PLAIN, PLAIN)] if lines else []
+        lines += table_lines(table, width)
+    return joined(lines, width=width, color=color)
 
 
 def _lines(analysis: Analysis, width: int) -> Iterator[Line]:

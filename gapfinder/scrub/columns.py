@@ -17,7 +17,8 @@ from gapfinder.scrub.redact import Redactor, Revealing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
     Row = tuple[Value, ...]
     Copied = int | float | str | bytes | None

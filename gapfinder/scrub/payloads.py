@@ -10,7 +10,8 @@ from gapfinder.load.payloads import HEADER, LONGEST_PAYLOAD, fields_of, payload_
 from gapfinder.load.schema import PAYLOAD_ENTRIES
 
 if TYPE_CHECKING:
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
 _UNREADABLE = b""
 """Stands for a payload that cannot be decoded, and is no more decodable itself."""

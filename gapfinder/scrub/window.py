@@ -13,7 +13,8 @@ from gapfinder.tables import PROCESS_MASK
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
     Row = tuple[Value, ...]
     Places = Mapping[str, int]

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from snapshots import finding_total, in_ms, lane_of, simulated, snapshot_of, steps_of_ms, without_steps
 
 from gapfinder.analysis.kernel_totals import KERNELS_KEPT
+from gapfinder.budget import Budget
 from gapfinder.compare.comparable import Difference as Kind
 from gapfinder.compare.diff import diff
 from gapfinder.compare.difference import Difference, Status, Unit
 from gapfinder.compare.snapshot import CollectiveTotal, LaneSnapshot, StepSample
 from gapfinder.errors import InconclusiveError
 from gapfinder.explanations import Cause, KernelTotal
-from gapfinder.model import NO_COMMUNICATION, Budget
+from gapfinder.model import NO_COMMUNICATION
 
 PARTS = [field.name for field in fields(Budget) if field.name != "window_ns"]
 STEP = {"compute": 60.0, "hidden": 20.0, "exposed": 15.0, "idle": 5.0}

@@ -1,4 +1,4 @@
-"""Loads profiles for every command that measures, and shows on a terminal which one."""
+"""The profiles that a command was given: which files they are, and loading them one after the other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gapfinder.load import Profile
+
+
+def given_profiles(profiles: Sequence[Path], *, config: Path | None) -> tuple[list[Path], list[Path]]:
+    """Return the files to load, and everything that an output must not be written over."""
+    from gapfinder.load import find_profiles
+
+    files = list(find_profiles(profiles))
+    return files, [*files, *_beside(profiles), *filter(None, [config])]
+
+
+def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
+    """Yield every profile in the folders that were named: also those that gave way to another of their name."""
+    from gapfinder.load.find import PROFILE_SUFFIXES
+
+    for folder in profiles:
+        if folder.is_dir():
+            yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
 
 
 def load_profiles(paths: Sequence[Path]) -> Iterator[Profile]:
