@@ -145,6 +145,7 @@ class Training:
             else:
                 self.epoch, self.index = self.epoch + 1, 0
         if dist.is_initialized():
+            dist.barrier()  # nobody leaves while a thread of gloo still lets go of the last step's tensors
             dist.destroy_process_group()
 
     def step_done(self, loss: torch.Tensor) -> None:

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -54,6 +55,8 @@ def start(job: dict, *, rank: int, port: int, output: int) -> int:
         runpy.run_path(str(EXAMPLES / job["script"]), run_name="__main__")
         sys.stdout.flush()
         code = 0
+    except BaseException:  # noqa: BLE001 (a child must never run on as if it were the parent)
+        traceback.print_exc()
     finally:
         os._exit(code)
 
