@@ -28,10 +28,12 @@ class CaptureWindow:
     Attributes:
         first: its first step, counted from 0; None to open it when training begins, before step 0.
         end: the step whose beginning closes it; None to keep it open until the process ends.
+        is_per_process: every process opens a range of its own, for an nsys inside each rank; else one per host does.
     """
 
     first: int | None = None
     end: int | None = None
+    is_per_process: bool = False
 
     def __post_init__(self) -> None:
         first = 0 if self.first is None else self.first
@@ -41,6 +43,7 @@ class CaptureWindow:
             )
 
     def __str__(self) -> str:
+        """Return its steps as an option gives them, such as "10:30"."""
         return f"{'' if self.first is None else self.first}:{'' if self.end is None else self.end}"
 
 
@@ -51,7 +54,7 @@ def hook_environment(
 
     Args:
         window: steps during which the capture range is open; None for no capture range at all.
-        status_folder: an existing folder for one status file per process; see `gapfinder.training.status`.
+        status_folder: an existing, empty folder for one status file per process; see `gapfinder.training.status`.
         environment: what the training would be started with; what stands in its PYTHONPATH stays behind the hook.
     """
     own = str(STARTUP_FOLDER)
@@ -61,5 +64,5 @@ def hook_environment(
         "PYTHONPATH": os.pathsep.join((own, *others)),
         STATUS_VARIABLE: str(status_folder.absolute()),
         # set even when empty: a training under a training must not open the outer one's window
-        WINDOW_VARIABLE: "" if window is None else str(window),
+        WINDOW_VARIABLE: "" if window is None else f"{window}{' each' if window.is_per_process else ''}",
     }
