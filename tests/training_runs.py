@@ -19,9 +19,10 @@ SCENARIOS = FOLDER / "scenarios"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
-    """What one run left: its exit code, its stderr, the NVTX calls and the statuses."""
+    """What one run left: its exit code, what it said, the NVTX calls and the statuses."""
 
     code: int
+    stdout: str
     stderr: str
     calls: tuple[dict, ...]
     statuses: tuple[ProcessStatus, ...]
@@ -35,7 +36,11 @@ class TrainingRun:
 
 
 def run_training(
-    folder: Path, *command: str | Path, window: CaptureWindow | None = None, path: tuple[Path, ...] = (), **variables: str
+    folder: Path,
+    *command: str | Path,
+    window: CaptureWindow | None = None,
+    path: tuple[Path, ...] = (),
+    **variables: str,
 ) -> TrainingRun:
     """Run `command` by this Python with the hook; `path` comes behind the hook in PYTHONPATH, then the stand-in."""
     statuses = folder / "status"
@@ -46,11 +51,18 @@ def run_training(
     environment |= {"NVTX_LOG": str(log), "OMP_NUM_THREADS": "1"}
     environment |= hook_environment(window=window, status_folder=statuses, environment=environment)
     done = subprocess.run(
-        [sys.executable, *map(str, command)], env=environment, cwd=folder, capture_output=True, text=True, timeout=120
+        [sys.executable, *map(str, command)],
+        check=False,
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     lines = log.read_text().splitlines() if log.exists() else []
     return TrainingRun(
         code=done.returncode,
+        stdout=done.stdout,
         stderr=done.stderr,
         calls=tuple(map(json.loads, lines)),
         statuses=read_statuses(statuses),
@@ -58,10 +70,7 @@ def run_training(
 
 
 def outline(calls: tuple[dict, ...], *, without: tuple[str, ...] = ("garbage collection",)) -> str:
-    """Draw ranges as words in brackets, those of step and micro-step without their number's range of others.
-
-    A range that the calls leave open has no closing bracket; one that began before them closes nothing.
-    """
+    """Draw ranges that nest as `text( )` and the others as `<text text>`; what began before the calls ends unseen."""
     words: list[str] = []
     stack: list[str | None] = []
     tokens: dict[int, str] = {}

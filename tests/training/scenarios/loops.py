@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import os
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -12,7 +13,7 @@ from torch import nn
 
 def section(name):
     gc.collect()  # optimizers of the section before are gone, as they are in a training of its own
-    with open(os.environ["NVTX_LOG"], "a", encoding="utf-8") as file:
+    with Path(os.environ["NVTX_LOG"]).open("a", encoding="utf-8") as file:
         file.write(json.dumps({"kind": "section", "value": name}) + "\n")
 
 
@@ -150,6 +151,7 @@ def second_derivative():
 
 def scripted():
     section("scripted")
+    gc.collect()
 
     @torch.jit.script
     def slope(values):
@@ -159,6 +161,18 @@ def scripted():
         return found
 
     assert slope(torch.ones(2, requires_grad=True)).tolist() == [2.0, 2.0]
+
+
+def forked():
+    section("forked")
+    child = os.fork()
+    if child == 0:
+        net = model()
+        optimizer = sgd(net)
+        run_pass(net)
+        optimizer.step()
+        os._exit(0)
+    os.waitpid(child, 0)
 
 
 for scenario in (
@@ -172,6 +186,7 @@ for scenario in (
     raising,
     second_derivative,
     scripted,
+    forked,
 ):
     scenario()
 section("end")

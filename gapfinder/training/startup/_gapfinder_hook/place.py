@@ -47,8 +47,8 @@ def host() -> str:
 def find_place(torch: ModuleType, environment: Mapping[str, str] = os.environ) -> Place:
     """Return what the process group tells, else what the launcher's variables do, else rank 0 of 1."""
     rank, world_size, local_rank = _from_launcher(environment)
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
+    distributed = getattr(torch, "distributed", None)  # a torch that lacks what the hook needs still has a place
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return Place(distributed.get_rank(), distributed.get_world_size(), local_rank, is_final=True)
     return Place(rank, world_size, local_rank, is_final=False)
 

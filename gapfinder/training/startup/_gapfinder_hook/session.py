@@ -112,6 +112,8 @@ class Session:
     def after_fork(self) -> None:
         """Leave the marks to the parent: a forked child only counts its own steps."""
         self._window, self.steps, self._trouble, self.annotator = None, 0, _FORKED, Silence()
+        self._is_prepared = True
+        self._status.forget()
         atexit.unregister(self.finish)
 
     def _move_window(self) -> None:
