@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import annotators, place, recorder, rounds, session, status, synchronising, window
 from .recorder import BACKWARD, OVER, Recorder
+from .rounds import SCALER, STEP
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -58,11 +59,11 @@ def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
 
     def before(optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
-            one.enter_optimizer(optimizer, caller="step")
+            one.enter_optimizer(optimizer, caller=STEP)
 
     def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if not is_compiling():
-            one.leave_optimizer(optimizer, caller="step")
+            one.leave_optimizer(optimizer, caller=STEP)
 
     optimizer_module.register_optimizer_step_pre_hook(before)
     optimizer_module.register_optimizer_step_post_hook(after)
@@ -80,11 +81,11 @@ def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
     @functools.wraps(scaled)
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         # the scaler leaves out the optimizer's step after an overflow, and that ends a training step all the same
-        one.enter_optimizer(optimizer, caller="scaler")
+        one.enter_optimizer(optimizer, caller=SCALER)
         try:
             return scaled(self, optimizer, *args, **kwargs)
         finally:
-            one.leave_optimizer(optimizer, caller="scaler")
+            one.leave_optimizer(optimizer, caller=SCALER)
 
     scaler.step = step
 

@@ -44,12 +44,17 @@ def host() -> str:
     return os.uname().nodename
 
 
+def has_process_group(torch: ModuleType) -> bool:
+    """Say whether the process group exists, which knows the rank best."""
+    distributed = getattr(torch, "distributed", None)  # a torch that lacks what the hook needs still has a place
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
+
+
 def find_place(torch: ModuleType, environment: Mapping[str, str] = os.environ) -> Place:
     """Return what the process group tells, else what the launcher's variables do, else rank 0 of 1."""
     rank, world_size, local_rank = _from_launcher(environment)
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return Place(distributed.get_rank(), distributed.get_world_size(), local_rank, is_final=True)
+    if has_process_group(torch):
+        return Place(torch.distributed.get_rank(), torch.distributed.get_world_size(), local_rank, is_final=True)
     return Place(rank, world_size, local_rank, is_final=False)
 
 

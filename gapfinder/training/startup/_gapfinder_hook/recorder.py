@@ -206,7 +206,7 @@ class Recorder:
 
     def _stop(self) -> None:
         """Mark nothing any more; only count steps."""
-        self.phase = OVER
+        self._has_begun, self.phase = True, OVER
         if self.collect_garbage in gc.callbacks:
             gc.callbacks.remove(self.collect_garbage)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
+
+STEP, SCALER = "step", "scaler"  # who calls: the optimizer's own step, or torch.amp.GradScaler around it
 
 
 class OptimizerRound:
@@ -27,11 +30,13 @@ class OptimizerRound:
     def enter(self, optimizer: object, *, caller: str) -> bool:
         """Note that a call of `optimizer` begins; return whether no other is under way.
 
-        A call that is already under way by the same caller has raised: nobody tells its end.
+        A step that raised is still noted as under way: torch tells its end to no hook.
         """
         call = (id(optimizer), caller)
         if call in self._open:
             del self._open[self._open.index(call) :]
+        elif self._open and self._open[0][1] == STEP and not _is_running(self._open[0][0]):
+            self._open.clear()
         self._open.append(call)
         if call[0] not in self._known:
             self.add(optimizer)
@@ -61,3 +66,13 @@ class OptimizerRound:
     def begin(self) -> None:
         """Begin the next step."""
         self._stepped.clear()
+
+
+def _is_running(optimizer: int) -> bool:
+    """Say whether a method of the optimizer of this id is still on the stack."""
+    frame = sys._getframe(1)  # noqa: SLF001 - what traceback walks, without the text
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if id(frame.f_locals.get("self")) == optimizer:
+            return True
+    return False

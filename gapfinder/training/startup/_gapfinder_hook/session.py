@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .annotators import Silence, UnavailableError
-from .place import find_place
+from .place import find_place, has_process_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ class Session:
     ) -> None:
         self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
         self._place: Place | None = None
+        self._mark = ""
         self._trouble: str | None = None
         self._is_prepared = False
         self.annotator: Annotator = Silence()
@@ -70,7 +71,8 @@ class Session:
         if self._window is not None and self.steps == self._window.end:
             return False
         # Again in each step: nsys may begin to capture at any time, and in the other processes somewhat later.
-        self.annotator.mark(self._find_place().mark)
+        self._find_place()
+        self.annotator.mark(self._mark)
         return True
 
     def report_if_due(self) -> None:
@@ -112,6 +114,8 @@ class Session:
     def after_fork(self) -> None:
         """Leave the marks to the parent: a forked child only counts its own steps."""
         self._window, self.steps, self._trouble, self.annotator = None, 0, _FORKED, Silence()
+        self._is_prepared = True
+        self._status.forget()
         atexit.unregister(self.finish)
 
     def _move_window(self) -> None:
@@ -124,8 +128,9 @@ class Session:
             self.report()
 
     def _find_place(self) -> Place:
-        if self._place is None or not self._place.is_final:
+        if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
             self._place = find_place(self._torch)
+            self._mark = self._place.mark
         return self._place
 
 

@@ -24,6 +24,10 @@ class StatusFile:
         """Say whether the last writing is long enough ago for the next."""
         return time.monotonic() - self._written_at > _SECONDS_BETWEEN
 
+    def forget(self) -> None:
+        """Make the next writing due, as in a new process."""
+        self._written_at = float("-inf")
+
     def write(self, **values: object) -> None:
         """Replace the file by one with these values; a folder that is gone or full loses the status, nothing else."""
         self._written_at = time.monotonic()
