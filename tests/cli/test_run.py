@@ -42,19 +42,27 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "gapfinder", "run", *map(str, arguments)]
 
 
-@pytest.fixture
-def surroundings(tmp_path):
+def surroundings_in(folder: Path) -> dict[str, str]:
     """The environment of a run: this Python is the active one, and gapfinder is this one."""
     paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
-    (tmp_path / "tmp").mkdir()
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path / "tmp")}
+    (folder / "tmp").mkdir()
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": os.pathsep.join(paths), "TMPDIR": str(folder / "tmp")}
+
+
+def script_in(folder: Path) -> Path:
+    path = folder / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def surroundings(tmp_path):
+    return surroundings_in(tmp_path)
 
 
 @pytest.fixture
 def script(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
-    return path
+    return script_in(tmp_path)
 
 
 @pytest.fixture
@@ -77,10 +85,20 @@ def record(folder: Path) -> dict[str, object]:
     return json.loads((folder / "run.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory) -> tuple[subprocess.CompletedProcess[str], Path, float]:
+    """A run with the real nsys, its folder and how many seconds it took."""
+    above = tmp_path_factory.mktemp("plain")
+    folder = above / "new" / "of %q{RANK} 50%"
+    words = ("--capture-range", "none", "-o", folder, script_in(above), 20, 7)
+    began = time.monotonic()
+    done = run(*words, folder=above, surroundings=surroundings_in(above))
+    return done, folder, time.monotonic() - began
+
+
 @pytest.mark.nsys
-def test_p52_p54_p55_a_plain_script_with_the_real_nsys(tmp_path, script, surroundings):
-    folder = tmp_path / "new" / "of %q{RANK} 50%"
-    done = run("--capture-range", "none", "-o", folder, script, 20, 7, folder=tmp_path, surroundings=surroundings)
+def test_p52_p54_p55_a_plain_script_with_the_real_nsys(plain_run):
+    done, folder, _ = plain_run
     assert done.returncode == 7, done.stderr
     assert done.stdout.startswith("training\n")
     assert done.stderr.endswith("gapfinder: the training ended with exit code 7\nWrote new/of %q{RANK} 50%\n")
@@ -182,23 +200,19 @@ def test_a_run_killed_at_any_moment_leaves_no_half_file(tmp_path, script, stub, 
 
 
 @pytest.mark.nsys
-def test_p60_after_runs_killed_at_any_moment_the_next_one_works(tmp_path, script, surroundings):
+def test_p60_after_runs_killed_at_any_moment_the_next_one_works(tmp_path, script, surroundings, plain_run):
+    _, whole_folder, whole_s = plain_run
     words = ["--capture-range", "none", "-o"]
-    began = time.monotonic()
-    done = run(*words, "first", script, 20, 0, folder=tmp_path, surroundings=surroundings)
-    whole_s = time.monotonic() - began
-    assert done.returncode == 0, done.stderr
-    moments = random.Random(3)
+    moments = random.Random(3)  # noqa: S311
     for number in range(3):
         moment = whole_s * (number + moments.random()) / 3
         name = f"killed{number}"
-        kill_after(command(*words, name, script, 20, 0), moment=moment, folder=tmp_path, surroundings=surroundings)
+        kill_after(command(*words, name, script, 20, 7), moment=moment, folder=tmp_path, surroundings=surroundings)
         if (tmp_path / name).exists():
             whole_files(tmp_path / name)
-    done = run(*words, "last", script, 20, 0, folder=tmp_path, surroundings=surroundings)
-    assert done.returncode == 0, done.stderr
-    assert whole_files(tmp_path / "last") == whole_files(tmp_path / "first")
-    assert record(tmp_path / "last")["outcome"] == "captured"
+    done = run(*words, "last", script, 20, 7, folder=tmp_path, surroundings=surroundings)
+    assert (done.returncode, record(tmp_path / "last")["outcome"]) == (7, "captured"), done.stderr
+    assert whole_files(tmp_path / "last") == whole_files(whole_folder)
 
 
 def test_no_report_is_exit_code_4_only_when_the_training_went_well(tmp_path, script, stub, surroundings):
