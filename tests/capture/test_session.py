@@ -227,6 +227,13 @@ def test_a_window_that_never_opened_is_explained(stub, monkeypatch, window, scri
     assert "--nvtx-capture=gapfinder capture@*" in (stub.parent / "words").read_text().splitlines()
 
 
+@pytest.mark.parametrize(("steps", "is_told"), [(1, False), (0, True)])
+def test_a_capture_without_steps_is_told(stub, steps, is_told):
+    wanted = request(status("run/processes", 0, steps=steps, opened=True), is_annotated=True)
+    told = " ".join(outcome_sentences(run(wanted, stub), request=wanted))
+    assert ("no optimizer of torch took one" in told) is is_told
+
+
 def test_p59_ranks_that_nobody_reported_are_named(stub):
     script = "; ".join(status("run/processes", rank, steps=8, opened=True, world=8) for rank in (0, 1, 3))
     wanted = request(script, is_annotated=True)
