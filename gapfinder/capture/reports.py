@@ -82,7 +82,7 @@ def collect_reports(folder: Path, launched: Launched, *, orphans: tuple[Path, ..
     """
     scratch = folder / SCRATCH_FOLDER
     said = [path for path in (*launched.reports, *launched.streams) if _is_new(path, since=launched.started_at)]
-    there = [*sorted(scratch.iterdir()), *said, *orphans]
+    there = [path for path in (*sorted(scratch.iterdir()), *said, *orphans) if _size(path) > 0]
     streams = [path for path in there if path.suffix == _STREAM_SUFFIX and path.is_file()]
     # beside an unfinished capture, a report that nsys did not call generated is half a report
     reports = [path for path in there if path.suffix in _SUFFIXES and (path in said or not streams)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -46,6 +47,8 @@ def record(folder: Path, *, request: RunRequest, nsys: Nsys, **results: object) 
 
 def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
     """Analyse what was captured, write the run folder, print the report, and return the exit code of it all."""
+    # a reader of the report that stops early (`| head`) must cost neither the record nor the training's exit code
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     outcome = outcome_of(captured, request=request)
     sentences = list(outcome_sentences(captured, request=request))
     trouble: GapfinderError | None = None
@@ -101,7 +104,11 @@ def _write_results(analysis: Analysis, *, data: Path, page: Path) -> None:
 
     write_whole(data, rendered(analysis, form="json", is_terminal=False))
     write_whole(page, rendered(analysis, form="html", is_terminal=False))
-    click.echo(rendered(analysis, form="text", is_terminal=sys.stdout.isatty()), nl=False)
+    try:
+        click.echo(rendered(analysis, form="text", is_terminal=sys.stdout.isatty()), nl=False)
+    except InputError as error:
+        if not isinstance(error.__cause__, BrokenPipeError):
+            raise
 
 
 def _exported(reports: Sequence[Report], *, folder: Path, nsys: Nsys) -> list[tuple[Report, Path]]:

@@ -89,6 +89,13 @@ def test_p53_a_report_that_is_older_than_the_run_is_never_taken(stub, monkeypatc
     assert "no report" in outcome_sentences(captured, request=request(""))[0]
 
 
+def test_an_empty_report_is_none(stub, monkeypatch):
+    monkeypatch.setenv("STUB", "empty")
+    captured = run(request("exit 0"), stub)
+    assert (captured.reports, names(captured)) == ((), [])
+    assert outcome_of(captured, request=request("")) is Outcome.NO_REPORT
+
+
 def test_p53_p54_a_report_that_nsys_wrote_elsewhere_is_fetched(stub, monkeypatch, tmp_path):
     monkeypatch.setenv("STUB", "elsewhere")
     captured = run(request("exit 0"), stub)

@@ -237,6 +237,20 @@ def test_p59_ranks_without_gpu_work_are_named_at_the_end(tmp_path, script, stub,
     assert "no GPU work was captured of rank 2, of 4 in all" in record(tmp_path / "run")["notes"]
 
 
+def test_a_reader_that_stops_early_costs_neither_record_nor_exit_code(tmp_path, script, stub, surroundings):
+    words = command("--capture-range", "none", "-o", "run", script, 1, 7)
+    process = subprocess.Popen(
+        words, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "training\n"
+    process.stdout.close()
+    with process.stderr:
+        said = process.stderr.read()
+    assert process.wait(timeout=100) == 7, said
+    assert said == "gapfinder: the training ended with exit code 7\nWrote run\n"
+    assert (record(tmp_path / "run")["outcome"], record(tmp_path / "run")["exit_code"]) == ("captured", 7)
+
+
 def test_p56_sessions_are_analysed_one_by_one(tmp_path, script, stub, surroundings):
     surroundings["STUB"] = "sessions"
     done = run("--capture-range", "none", "-o", "run", script, 1, 0, folder=tmp_path, surroundings=surroundings)
