@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import selectors
 import shutil
 import signal
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from gapfinder.doctor.check import NotCheckedError
+from gapfinder.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Answer = TypeVar("Answer")
 _LONGEST_WORDS = 200
+_AT_ONCE = 65_536
+_MOST_BYTES = 16_000_000
 _BURIAL_SECONDS = 1
 
 
@@ -76,9 +82,7 @@ class Programs:
             start_new_session=True,
         )
         try:
-            output, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired as error:
-            raise TimeoutError from error
+            output, errors = _heard(process, seconds)
         finally:
             _end(process)
         return Ran(
@@ -86,6 +90,33 @@ class Programs:
             output=output.decode(errors="replace"),
             errors=errors.decode(errors="replace"),
         )
+
+
+def _heard(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Return what a program wrote when it has ended; TimeoutError where it takes longer, OSError where it never stops."""
+    deadline = time.monotonic() + seconds
+    heard = {pipe.fileno(): bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
+    with selectors.DefaultSelector() as selector:
+        for pipe in heard:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            ready = selector.select(left) if left > 0 else []
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                data = os.read(key.fd, _AT_ONCE)
+                heard[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+                elif len(heard[key.fd]) > _MOST_BYTES:
+                    raise OSError(errno.EFBIG, f"it printed more than {format_bytes(_MOST_BYTES)}")
+    try:
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    output, errors = heard.values()
+    return bytes(output), bytes(errors)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -24,6 +24,8 @@ def folder(tmp_path):
     write("hang", f"echo $$ > {tmp_path}/started; echo once >> {tmp_path}/calls; sleep 60 & wait")
     write("count", f"echo x >> {tmp_path}/lines; wc -l < {tmp_path}/lines")
     write("where", "echo $LC_ALL")
+    write("endless", "exec yes")
+    write("silent", "exec >&- 2>&-; sleep 60")
     (tmp_path / "broken").write_bytes(b"\x7fELF")
     (tmp_path / "broken").chmod(0o755)
     return tmp_path
@@ -52,6 +54,16 @@ def test_programs_speak_english(programs):
 def test_a_program_that_is_not_there_or_none_is_not_checked(name, words, programs):
     with pytest.raises(NotCheckedError, match=words):
         programs((name,), 10)
+
+
+def test_a_program_that_never_stops_talking_is_ended_before_memory_is_full(programs):
+    with pytest.raises(NotCheckedError, match="endless cannot be run: it printed more than 16.00 MB"):
+        programs(("endless",), 60)
+
+
+def test_a_program_that_closes_its_output_and_stays_is_not_waited_for(programs):
+    with pytest.raises(NotCheckedError, match=r"silent gave no answer within 0\.3 s"):
+        programs(("silent",), 0.3)
 
 
 def test_a_program_that_hangs_costs_its_time_once_and_leaves_nothing(programs, folder):
