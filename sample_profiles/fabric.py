@@ -33,14 +33,14 @@ class Scope(StrEnum):
     LINK = "link"
 
 
-# Bytes per ns that each rank moves, and ns of latency: NVLink in a machine, 400 Gb/s NICs between two of them. All-reduces
-# over all ranks use the other NICs, and the links in the machines, too.
+# Bytes per ns that a rank moves, and ns of latency: NVLink in a machine, a 400 Gb/s NIC between two. All-reduces over
+# all ranks use other NICs and NVLink, so a slow NIC of the ring leaves them alone.
 _BANDWIDTHS = {Scope.WORLD: (90, 60_000), Scope.NODE: (330, 18_000), Scope.LINK: (45, 14_000)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """One kind of NCCL call; `bytes` as the call counts them, `moved` by each rank of n (numerator, per n or not)."""
+    """One kind of NCCL call; `bytes` as the call counts them: of an all-gather or reduce-scatter one rank's part."""
 
     call: str
     kernel: str

@@ -76,9 +76,7 @@ class Host:
     @contextmanager
     def range(self, name: str, *, domain: str = "", payload: Payload | None = None) -> Iterator[None]:
         """Push an NVTX range around a block."""
-        begun = Range(
-            name=name, domain=domain, thread=self.thread, start=self.now, end=self.now, payload=payload
-        )
+        begun = Range(name=name, domain=domain, thread=self.thread, start=self.now, end=self.now, payload=payload)
         self.process.ranges.append(begun)
         self._advance(self.now + 400, cause=Cause.LAUNCH_BOUND)
         yield

@@ -1,4 +1,4 @@
-"""A step of hybrid sharding: layers gathered in each machine, gradients reduced over all ranks, a ring between machines."""
+"""A step of hybrid sharding: layers gathered in each machine, gradients reduced over all, a ring between machines."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class HybridShard:
                 yield from launch_all(host, k.FORWARD_LAYER)
 
     def _backward(self, host: Host, mine: Member, step: int) -> Waits:
-        """Scatter the gradients of each layer, and reduce them in buckets; the first layer's comes last and is small."""
+        """Scatter each layer's gradients, and reduce them in buckets; the first layer's comes last and is small."""
         for layer in reversed(range(self.layers)):
             yield from launch_all(host, k.BACKWARD_LAYER)
             if mine.node is not None:
