@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from sample_profiles.host import LAUNCH_LATENCY_NS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -43,13 +45,13 @@ class CriticalPath:
         while self._at > self._floor:
             holder = op.bound_by
             if holder is None:
+                self._charge(rank, op.launched - LAUNCH_LATENCY_NS)
                 holder = self._host_waited_for(rank)
             if holder is None:
                 self._charge(rank, self._floor)
                 return
             self._charge(rank, holder.span[1])
             if holder.meeting is None:
-                self._charge(rank, holder.span[0])
                 op = holder
             else:
                 rank, op = self._before_transfer(holder.meeting)

@@ -11,6 +11,8 @@ from sample_profiles.host import MAIN_STREAM, NCCL_STREAM
 from sample_profiles.training import launch_all, optimise
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from sample_profiles.fabric import Fabric, Member
     from sample_profiles.host import Host, Waits
     from sample_profiles.trace import Op
@@ -55,22 +57,34 @@ class HybridShard:
 
     def _forward(self, host: Host, mine: Member, step: int) -> Waits:
         """Gather each layer one ahead of the compute."""
-        gathered: Op | None = None
-        for layer in range(-1, self.layers):
-            if layer >= 0 and mine.node is not None:
-                host.wait(gathered, stream=MAIN_STREAM)
-            if layer + 1 < self.layers and mine.node is not None:
-                yield from self.fabric.run(host, GATHER, channel=mine.node, stream=_NODE_STREAM, step=step)
-                gathered = host.record(_NODE_STREAM)
-            if layer >= 0:
-                yield from launch_all(host, k.FORWARD_LAYER)
+        gathered = yield from self._gather(host, mine, step)
+        for following in reversed(range(self.layers)):
+            gathered = yield from self._next_layer(host, mine, step, gathered=gathered, is_last=not following)
+            yield from launch_all(host, k.FORWARD_LAYER)
 
     def _backward(self, host: Host, mine: Member, step: int) -> Waits:
-        """Scatter each layer's gradients, and reduce them in buckets; the first layer's comes last and is small."""
+        """Gather layers again, scatter their gradients, and reduce them in buckets; the first layer's is small."""
+        gathered = yield from self._gather(host, mine, step)
         for layer in reversed(range(self.layers)):
+            gathered = yield from self._next_layer(host, mine, step, gathered=gathered, is_last=not layer)
             yield from launch_all(host, k.BACKWARD_LAYER)
             if mine.node is not None:
                 yield from self.fabric.run(host, SCATTER, channel=mine.node, stream=_NODE_STREAM, step=step)
             if layer == 0 or (self.layers - layer) % _LAYERS_A_BUCKET == 0:
                 bucket = BUCKET if layer else LAST_BUCKET
                 yield from self.fabric.run(host, bucket, channel=mine.world, stream=NCCL_STREAM, step=step)
+
+    def _next_layer(
+        self, host: Host, mine: Member, step: int, *, gathered: Op | None, is_last: bool
+    ) -> Generator[Op, None, Op | None]:
+        """Let the compute wait for its layer, and gather the one after it; return that one's event."""
+        if gathered is not None:
+            host.wait(gathered, stream=MAIN_STREAM)
+        return None if is_last else (yield from self._gather(host, mine, step))
+
+    def _gather(self, host: Host, mine: Member, step: int) -> Generator[Op, None, Op | None]:
+        """Gather a layer in the machine; return its event, None where each machine has one rank."""
+        if mine.node is None:
+            return None
+        yield from self.fabric.run(host, GATHER, channel=mine.node, stream=_NODE_STREAM, step=step)
+        return host.record(_NODE_STREAM)
