@@ -8,8 +8,8 @@ from gapfinder.tables import TABLES
 
 _HEAD = """# Columns
 
-The frames that a loaded report is made of, written by `make docs` from `gapfinder/tables.py`. Every time is int64
-nanoseconds on the report's own clock; a row covers [start, end).
+The frames that cross stages: what a loaded report is made of, and what an analysis hands on. Written by `make docs`
+from `gapfinder/tables.py`. Every time is int64 nanoseconds on the report's own clock; a row covers [start, end).
 """
 
 

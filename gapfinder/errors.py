@@ -21,6 +21,12 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+class RegressionError(GapfinderError):
+    """A check found that something got worse than its limit allows (exit code 1)."""
+
+    exit_code = 1
+
+
 class InputError(GapfinderError):
     """A file, option or pattern that cannot be used as it is (exit code 2)."""
 

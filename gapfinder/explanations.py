@@ -23,6 +23,7 @@ class Cause(StrEnum):
     COPY = "copy"
     DEVICE_WAIT = "device_wait"
     LAUNCH_BOUND = "launch_bound"
+    HOST_CODE = "host_code"
     OS_CALL = "os_call"
     GARBAGE_COLLECTION = "garbage_collection"
     CHECKPOINT = "checkpoint"
@@ -132,10 +133,12 @@ class CollectiveSummary:
         hidden_ns, exposed_ns: summed over lanes, each lane's as a union.
         wait_ns, transfer_ns: summed over lanes; None where there was nothing to compare with (one lane).
         algorithm_bandwidth, bus_bandwidth: median over instances; None without bytes.
-        ideal_ns: summed ideal time from the cost model; None without bytes or link.
+        ideal_ns: ideal time from the cost model, summed over lanes; None without bytes or link.
         late_lane: the lane waited for in most instances; None without a split.
         late_share: share of the instances in which that lane was the last.
         skew_ns: how long the first lane waited for the last one, median over instances; None without a split.
+        ideal_share: ideal time to transfer time (without a split to the length) of what has an ideal; None without any.
+        own_share: median bus bandwidth to that of the fastest tenth, of instances alike in size; None with too few.
     """
 
     operation: str
@@ -156,6 +159,30 @@ class CollectiveSummary:
     late_lane: int | None
     late_share: float | None
     skew_ns: int | None = None
+    ideal_share: float | None = None
+    own_share: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepCommunication:
+    """The communication in the complete steps of one number, summed over the lanes that have it.
+
+    Attributes:
+        instances: collectives of which an operation began in it.
+        communication_ns, hidden_ns, exposed_ns: as unions, inside the step's window on each lane.
+        wait_ns, transfer_ns: of the operations that began in it; None where none of them was matched.
+        overlap_ratio: hidden to communication; None where a lane's could not be measured, and without communication.
+    """
+
+    number: int
+    lanes: int
+    instances: int
+    communication_ns: int
+    hidden_ns: int
+    exposed_ns: int
+    wait_ns: int | None
+    transfer_ns: int | None
+    overlap_ratio: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,8 +218,10 @@ class Straggler:
         compute_ratio: its compute time to the median lane's, as a median over steps.
         launch_delay_ns: how much later its first launch of a step comes than the median lane's, median over steps.
         data_ratio: its data loading time to the median lane's; None where no such range was captured.
-        what_differs: the strongest difference: "compute", "data loading", "launches" or "unknown".
+        what_differs: the strongest difference: "compute", "clocks" where lower clocks explain most of the longer
+            compute, "data loading", "launches" or "unknown".
         lost_ns: what the other lanes waited for it, summed.
+        clock_ratio: its median clock to the median lane's; None where no GPU metrics tell.
     """
 
     lane: int
@@ -202,6 +231,7 @@ class Straggler:
     data_ratio: float | None
     what_differs: str
     lost_ns: int
+    clock_ratio: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gapfinder.budget import Budget, Window
     from gapfinder.explanations import (
         Buckets,
         Cause,
@@ -17,71 +18,16 @@ if TYPE_CHECKING:
         Finding,
         HostActivity,
         KernelTotal,
+        StepCommunication,
         StepSpread,
         Straggler,
     )
+    from gapfinder.links import Link
     from gapfinder.processes import SlowRank, TrainingProcess
 
 SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Window:
-    """A half-open stretch of time [start_ns, end_ns)."""
-
-    start_ns: int
-    end_ns: int
-
-    @property
-    def duration_ns(self) -> int:
-        """Length in ns."""
-        return self.end_ns - self.start_ns
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Budget:
-    """Where a window's time went; the six parts add up to the window exactly.
-
-    Attributes:
-        window_ns: length of the window.
-        compute_only_ns: kernels run, no communication.
-        hidden_ns: communication and compute run at once.
-        exposed_ns: communication runs, no compute.
-        copy_only_ns: only copies or memsets run.
-        graph_only_ns: a CUDA graph traced whole runs and no kernel.
-        idle_ns: nothing runs.
-    """
-
-    window_ns: int
-    compute_only_ns: int
-    hidden_ns: int
-    exposed_ns: int
-    copy_only_ns: int
-    graph_only_ns: int
-    idle_ns: int
-
-    @property
-    def compute_ns(self) -> int:
-        """Time with at least one compute kernel."""
-        return self.compute_only_ns + self.hidden_ns
-
-    @property
-    def communication_ns(self) -> int:
-        """Time with at least one communication operation."""
-        return self.hidden_ns + self.exposed_ns
-
-    @property
-    def overlap_ratio(self) -> float | None:
-        """Share of the communication that ran while compute did; None without communication.
-
-        It is the truth only where all communication is visible: see the ratio of the lane, step or total.
-        """
-        return self.hidden_ns / self.communication_ns if self.communication_ns else None
-
-    @property
-    def busy_ns(self) -> int:
-        """Time with at least one GPU operation of any kind."""
-        return self.window_ns - self.idle_ns
+NO_COMMUNICATION = "no communication was captured"
+"""The `overlap_reason` of a lane on which nothing communicates; every other reason means that it cannot be known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -233,7 +179,6 @@ class DecidedName:
     """A kernel name above 1 % of kernel time whose kind a reader should check.
 
     Attributes:
-        name: demangled name.
         pattern: the pattern that decided; None where the name only looks like communication and counts as compute.
         is_communication: what it was counted as.
         share: of all kernel time, as a ratio.
@@ -272,6 +217,7 @@ class Analysis:
     """Everything measured in one call of `analyze`; without lanes when no GPU operation was captured.
 
     Attributes:
+        link: between the lanes; None without communication.
         kernels: the kernels with most time, most first.
         processes: training processes as their NVTX ranges show them, in order of rank, else of host and pid.
         slow_ranks: processes that the others wait for on the host, slowest first.
@@ -283,7 +229,9 @@ class Analysis:
     total: Total | None
     coverage: Coverage
     decided_names: tuple[DecidedName, ...] = ()
+    link: Link | None = None
     collectives: tuple[CollectiveSummary, ...] = ()
+    collective_steps: tuple[StepCommunication, ...] = ()
     buckets: tuple[Buckets, ...] = ()
     step_spreads: tuple[StepSpread, ...] = ()
     stragglers: tuple[Straggler, ...] = ()

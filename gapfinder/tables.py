@@ -19,7 +19,7 @@ Source: the layout 8 bit hardware, 8 bit VM, 24 bit process, 24 bit thread that 
 MEMSET = -1
 """The `kind` of a COPIES row that came from the memset table; other kinds are CUPTI's CUpti_ActivityMemcpyKind."""
 
-Dtype = Literal["int64", "bool", "category"]
+Dtype = Literal["int64", "float64", "bool", "category"]
 
 
 def process_id(process: int) -> int:
@@ -162,5 +162,42 @@ DEVICES = Table(
         Column("gpu_name", "category", "product name; empty where unknown"),
     ),
 )
+CLOCKS = Table(
+    "clocks",
+    "One row per sample of a GPU's clock (GPU_METRICS, the metric GPC Clock Frequency).",
+    (
+        Column("time", "int64", "when it was sampled, on the report's own clock"),
+        Column("gpu", "int64", "the machine's own number of the GPU"),
+        Column("clock", "int64", "Hz"),
+    ),
+)
+COLLECTIVES = Table(
+    "collectives",
+    "One row per communication operation: a collective as one lane saw it; made by the analysis, in order of "
+    "the collective's start on its first lane, then of lane.",
+    (
+        _START,
+        _END,
+        Column("lane", "int64", "place in `lanes` of the analysis"),
+        Column("step", "int64", "number of the complete step it began in; -1 where in none"),
+        Column("instance", "int64", "number of the collective, the same on all its lanes"),
+        Column("operation", "category", "hint from the kernel's name, such as AllReduce"),
+        Column("communicator", "category", "NCCL's id where captured, else the streams that carried it"),
+        Column("stream", "int64", "CUDA stream; unique only within process, device and context"),
+        Column("hidden", "int64", "ns inside the lane's window behind compute"),
+        Column("exposed", "int64", "ns inside the lane's window without compute"),
+        Column("wait", "int64", "ns until the last lane came; -1 without partners"),
+        Column("transfer", "int64", "ns from then on; -1 without partners"),
+        Column("late_lane", "int64", "the lane that came last; -1 without partners or where several did"),
+        Column("bytes", "int64", "size as nccl-tests counts it; -1 where no payload tells"),
+        Column("ranks", "int64", "how many take part: as payloads tell, else lanes that were matched"),
+        Column("algorithm_bandwidth", "float64", "bytes per second of transfer, else of its length; NaN without bytes"),
+        Column("bus_bandwidth", "float64", "the same, as nccl-tests scales it; NaN where it cannot be told"),
+        Column("ideal", "int64", "ns by the cost model; -1 without bytes or link"),
+        Column("ideal_share", "float64", "ideal to transfer, else to its length; NaN without an ideal"),
+        Column("is_matched", "bool", "it was found on other lanes"),
+        Column("is_grouped", "bool", "it was launched when a group of calls ended (ncclGroupEnd, by NCCL's ranges)"),
+    ),
+)
 
-TABLES = (KERNELS, COPIES, GRAPHS, CALLS, OS_CALLS, OVERHEADS, RANGES, MARKS, PAYLOADS, DEVICES)
+TABLES = (KERNELS, COPIES, GRAPHS, CALLS, OS_CALLS, OVERHEADS, RANGES, MARKS, PAYLOADS, DEVICES, CLOCKS, COLLECTIVES)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_MANY_TIMES = 10
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -85,6 +86,16 @@ def _meant(text: str, *, otherwise: str) -> tuple[str, str]:
     return match[1], known[match[2].lower()]
 
 
+def parse_ratio(text: str) -> float:
+    """Return `text` ("0.7", "70 %") as a ratio from 0 to 1."""
+    ratio = _quantity(text, {"": 1, "%": Fraction(1, 100)})
+    if ratio is None or ratio > 1:
+        raise InputError(
+            f"not a ratio: {text!r}; write a number from 0 to 1, such as 0.7, or a percentage, such as 70%"
+        )
+    return float(ratio)
+
+
 def parse_window(text: str) -> tuple[int, int]:
     """Return "1.2s:1.9s" as (start, end) in ns on the report's own clock; the end must come later."""
     start_text, separator, end_text = text.partition(":")
@@ -146,6 +157,35 @@ def format_share(ratio: float) -> str:
     if percent >= _READS_AS_ALL and ratio < 1:
         return ">99.9 %"
     return f"{percent:.1f} %"
+
+
+def format_change(ns: int) -> str:
+    """Return how much longer or shorter something got ("+1.234 ms")."""
+    return f"+{format_duration(ns)}" if ns > 0 else format_duration(ns)
+
+
+def format_growth(before: float, after: float) -> str:
+    """Return (after - before) / before as a percentage with its sign ("+19.9 %"); far above, how many times as much."""
+    if not before:
+        return "new" if after else "0.0 %"
+    if after >= _MANY_TIMES * before:
+        return f"{after / before:,.0f} times"
+    return f"{_signed(100 * (after - before) / before)} %"
+
+
+def format_points_change(change: float) -> str:
+    """Return how a ratio changed, in percentage points with their sign ("+9.1 points")."""
+    return f"{_signed(100 * change)} points"
+
+
+def _signed(number: float) -> str:
+    text = f"{number:+.1f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def format_points(difference: float) -> str:
+    """Return the distance between two ratios in percentage points ("12.3 points")."""
+    return f"{100 * abs(difference):.1f} points"
 
 
 def format_count(number: int, noun: str = "") -> str:

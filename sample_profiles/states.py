@@ -9,7 +9,7 @@ from sample_profiles.host import Host
 from sample_profiles.network import Network
 from sample_profiles.pipeline import STAGES, pipelined
 from sample_profiles.simulator import run
-from sample_profiles.trace import Process
+from sample_profiles.trace import Cause, Process
 from sample_profiles.training import (
     DataParallel,
     Loader,
@@ -102,7 +102,7 @@ def training_program(state: State, *, steps: int) -> Program:
     """Return what a rank does that trains `steps` steps of `state`."""
 
     def program(host: Host) -> Waits:
-        host.work(180_000)
+        host.work(180_000, cause=Cause.HOST_CODE)
         for number in range(steps):
             with host.range(f"step {number}"):
                 for plant in state.plants:

@@ -31,6 +31,7 @@ class Cause(StrEnum):
     HOST_TO_DEVICE_COPY = "host_to_device_copy"
     DEVICE_WAIT = "device_wait"
     LAUNCH_BOUND = "launch_bound"
+    HOST_CODE = "host_code"
     OS_CALL = "os_call"
     GARBAGE_COLLECTION = "garbage_collection"
     CHECKPOINT = "checkpoint"

@@ -120,7 +120,7 @@ class DataParallel:
     def _forward(self, host: Host, step: int) -> Waits:
         yield from host.launch(k.EMBEDDING)
         if self.metrics_ns:
-            host.work(self.metrics_ns)
+            host.work(self.metrics_ns, cause=Cause.HOST_CODE)
         if self.lazy_ns and step == 0:
             with host.overhead("Lazy function loading", kind=_LAZY_LOADING):
                 host.work(self.lazy_ns, cause=Cause.WARM_UP)

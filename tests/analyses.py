@@ -20,8 +20,21 @@ from analysis_values import (
     training_process,
 )
 
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, Severity, StepSpread, Straggler
-from gapfinder.model import Analysis, DecidedName, Step, Window
+from gapfinder.budget import Window
+from gapfinder.explanations import (
+    Buckets,
+    Cause,
+    CollectiveSummary,
+    Evidence,
+    Finding,
+    KernelTotal,
+    Severity,
+    StepCommunication,
+    StepSpread,
+    Straggler,
+)
+from gapfinder.links import Link, LinkSource
+from gapfinder.model import Analysis, DecidedName, Step
 from gapfinder.processes import Phase, SlowRank
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
@@ -123,7 +136,21 @@ def explained() -> Analysis:
     made = analysis(first, second, total=total(2, both, ratio=16 / 27, worst=0))
     return replace(
         made,
+        link=Link(bandwidth=50e9, source=LinkSource.GIVEN, reason="given by --link-bandwidth"),
         collectives=(_all_reduce("0x7f01", exposed_ns=11 * MS), _all_reduce("0x7f02", exposed_ns=0)),
+        collective_steps=(
+            StepCommunication(
+                number=3,
+                lanes=2,
+                instances=6,
+                communication_ns=27 * MS,
+                hidden_ns=16 * MS,
+                exposed_ns=11 * MS,
+                wait_ns=7 * MS,
+                transfer_ns=20 * MS,
+                overlap_ratio=16 / 27,
+            ),
+        ),
         buckets=(
             Buckets(
                 lane=0,
@@ -134,6 +161,10 @@ def explained() -> Analysis:
                 median_ns=4 * MS,
                 micro_steps=1,
             ),
+        ),
+        kernels=(
+            KernelTotal(name=GEMM, is_communication=False, count=480, total_ns=140 * MS),
+            KernelTotal(name=ALL_REDUCE, is_communication=True, count=12, total_ns=34 * MS),
         ),
         step_spreads=(
             StepSpread(
@@ -187,6 +218,8 @@ def _all_reduce(communicator: str, *, exposed_ns: int) -> CollectiveSummary:
         ideal_ns=9 * MS,
         late_lane=1,
         late_share=0.75,
+        ideal_share=0.45,
+        own_share=0.9,
     )
 
 

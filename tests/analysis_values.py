@@ -5,22 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from itertools import accumulate
 
+from gapfinder.budget import Budget, Window
 from gapfinder.explanations import Cause, Evidence, HostActivity
-from gapfinder.model import (
-    Analysis,
-    Budget,
-    Coverage,
-    DecidedName,
-    Gaps,
-    Hole,
-    Holes,
-    Lane,
-    Source,
-    Step,
-    Steps,
-    Total,
-    Window,
-)
+from gapfinder.model import Analysis, Coverage, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
 from gapfinder.processes import HostStep, HostSteps, Phase, TrainingProcess
 
 MS = 1_000_000

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from gapfinder.capture.nsys import Nsys
 from gapfinder.doctor.check import Check, NotCheckedError
 from gapfinder.doctor.examine import examine
 from gapfinder.doctor.machine import Limit, Machine, Space
 from gapfinder.doctor.programs import Ran
 from gapfinder.errors import NsysError
-from gapfinder.export.nsys import Nsys
 
 RECORDED = Path(__file__).parent / "doctor" / "recorded"
 SMI = ("nvidia-smi", "-q", "-x")

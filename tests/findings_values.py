@@ -7,8 +7,9 @@ from statistics import median
 
 from analysis_values import MS, analysis, budget, lane, steps_of, total
 
+from gapfinder.budget import Window
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, HostActivity, StepSpread, Straggler
-from gapfinder.model import Analysis, Hole, Lane, Step, Window
+from gapfinder.model import Analysis, Hole, Lane, Step
 
 SECOND = 1_000 * MS
 QUIET_STEPS = ([100 * MS] * 8,)

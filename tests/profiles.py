@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from gapfinder.load.profile import Profile
-from gapfinder.tables import CALLS, COPIES, DEVICES, GRAPHS, KERNELS, MARKS, MEMSET, OS_CALLS, OVERHEADS, RANGES
+from gapfinder.tables import CALLS, CLOCKS, COPIES, DEVICES, GRAPHS, KERNELS, MARKS, MEMSET, OS_CALLS, OVERHEADS, RANGES
 
 GEMM = "void cutlass::gemm<float, 4>(float*)"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -112,6 +112,15 @@ class N:
 
 
 @dataclass
+class C:
+    """A sample of a GPU's clock, in Hz."""
+
+    time: int
+    clock: int
+    gpu: int = 0
+
+
+@dataclass
 class Mark:
     """An NVTX mark."""
 
@@ -160,10 +169,10 @@ def _range(row: N) -> dict[str, object]:
 
 
 def profile(
-    *rows: K | M | G | R | S | V | N | Mark, devices: list[tuple[int, int, int, str]] = (), name: str = "a.sqlite"
+    *rows: K | M | G | R | S | V | N | C | Mark, devices: list[tuple[int, int, int, str]] = (), name: str = "a.sqlite"
 ) -> Profile:
     """Return a profile of these rows; `devices` are (pid, device, gpu, gpu name)."""
-    of = {kind: [row for row in rows if isinstance(row, kind)] for kind in (K, M, G, R, S, V, N, Mark)}
+    of = {kind: [row for row in rows if isinstance(row, kind)] for kind in (K, M, G, R, S, V, N, C, Mark)}
     calls = [
         {"start": r.start, "end": r.end, "thread": process(r.pid) + r.tid, "correlation": r.correlation, "name": r.name}
         for r in of[R]
@@ -188,6 +197,7 @@ def profile(
         read_calls=lambda: _frame(CALLS, calls),
         read_os_calls=lambda: _frame(OS_CALLS, [_named(s) for s in of[S]]),
         read_overheads=lambda: _frame(OVERHEADS, [_named(v) for v in of[V]]),
+        read_clocks=lambda: _frame(CLOCKS, [asdict(c) for c in of[C]]),
     )
 
 
@@ -198,6 +208,7 @@ __all__ = [
     "MEMSET",
     "NCCL",
     "PEER",
+    "C",
     "G",
     "K",
     "M",

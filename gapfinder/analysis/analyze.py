@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gapfinder.analysis.collective_instances import collective_frame, step_communication
+from gapfinder.analysis.collective_rows import CollectiveRows, Job, Kind, collective_rows
 from gapfinder.analysis.collectives import summarise_collectives
-from gapfinder.analysis.lane import NO_COMMUNICATION
+from gapfinder.analysis.kernel_totals import merged_totals
+from gapfinder.analysis.link import MACHINE_SHIFT, find_link
 from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
@@ -15,17 +18,38 @@ from gapfinder.analysis.processes import join_processes
 from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks
 from gapfinder.analysis.slow_ranks import find_slow_ranks, slow_rank_notes
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
+from gapfinder.analysis.totals import decided_names, joined_coverage, total_of
 from gapfinder.errors import InconclusiveError, InputError
-from gapfinder.model import Analysis, Budget, Coverage, DecidedName, Lane, Source, Total
+from gapfinder.model import Analysis, Lane, Source
 from gapfinder.settings import Settings
+from gapfinder.tables import COLLECTIVES
 from gapfinder.units import format_count, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pandas as pd
+
+    from gapfinder.analysis.communication import KeptCommunication
+    from gapfinder.analysis.matching import CommunicationTimes
+    from gapfinder.links import Link
     from gapfinder.load import Profile
 
-_NOTEWORTHY_SHARE = 0.01
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Joined:
+    """All reports put together, and the communication that the results were made from.
+
+    Attributes:
+        kept: communication of each lane.
+        rows: all operations of it; None where there is none.
+        kinds: what `rows.keys` counts.
+    """
+
+    analysis: Analysis
+    kept: Sequence[KeptCommunication]
+    rows: CollectiveRows | None
+    kinds: Sequence[Kind]
 
 
 def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) -> Analysis:
@@ -38,7 +62,20 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
         InconclusiveError: steps were asked for, but the reports have none.
     """
-    settings = settings or Settings()
+    return _joined(profiles, settings=settings or Settings()).analysis
+
+
+def analyze_collectives(
+    profiles: Iterable[Profile], *, settings: Settings | None = None
+) -> tuple[Analysis, pd.DataFrame]:
+    """Return what `analyze` does, and every single collective as each of its lanes saw it (frame COLLECTIVES)."""
+    found = _joined(profiles, settings=settings or Settings())
+    if found.rows is None:
+        return found.analysis, COLLECTIVES.empty()
+    return found.analysis, collective_frame(found.rows, found.kinds, kept=found.kept)
+
+
+def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
     reports = [measure_report(profile, settings=settings) for profile in profiles]
     _check_found(reports, settings=settings)
     files = _file_names([report.profile_path for report in reports])
@@ -58,24 +95,47 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
     )
     missing = _missing_ranks(reports, settings=settings)
     uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
-    return Analysis(
+    machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
+    link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
+    rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
+    analysis = Analysis(
         source=Source(
             files=tuple(files),
             nsys_version=_common([report.nsys_version for report in reports]),
             export_schema_version=_common([report.export_schema_version for report in reports]),
         ),
         lanes=lanes,
-        total=_total(lanes) if lanes else None,
-        coverage=_joined_coverage(reports, files=files, notes=missing + uncompared),
-        decided_names=_decided_names(reports),
-        collectives=summarise_collectives(kept, times, link_bandwidth=settings.link_bandwidth),
+        total=total_of(lanes) if lanes else None,
+        coverage=joined_coverage(reports, files=files, notes=missing + uncompared),
+        decided_names=decided_names(reports),
+        link=link if rows is not None else None,
+        collectives=summarise_collectives(rows, kinds, kept=kept) if rows is not None else (),
+        collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
-        stragglers=find_stragglers(table, kept=kept, times=times),
+        stragglers=find_stragglers(table, kept=kept, times=times, clocks=[one.clock for _, one in placed]),
         processes=processes,
         slow_ranks=find_slow_ranks(processes),
         world_size=common_world_size(_marks(reports)),
+        kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
+    return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
+
+
+def _rows(
+    kept: Sequence[KeptCommunication],
+    times: Sequence[CommunicationTimes],
+    *,
+    lanes: Sequence[Lane],
+    link: Link,
+    reports: Sequence[MeasuredReport],
+) -> tuple[CollectiveRows | None, Sequence[Kind]]:
+    """Return all communication operations and their kinds; None where there is none."""
+    if not any(len(lane) for lane in kept):
+        return None, ()
+    ranks = max((mark.world_size for mark in _marks(reports)), default=0)
+    job = Job(files=[lane.file for lane in lanes], link=link, is_whole=ranks <= len(lanes))
+    return collective_rows(kept, times, job=job)
 
 
 def _marks(reports: Sequence[MeasuredReport]) -> list[RankMark]:
@@ -154,74 +214,6 @@ def _sharing(placed: Sequence[tuple[int, MeasuredLane]]) -> list[tuple[int, ...]
             by_gpu.setdefault((report, one.gpu), []).append(at)
     groups = [by_gpu.get((report, one.gpu), []) if one.gpu is not None else [] for report, one in placed]
     return [tuple(other for other in group if other != at) for at, group in enumerate(groups)]
-
-
-def _total(lanes: Sequence[Lane]) -> Total:
-    """Sum the lanes; an overlap ratio needs every lane's communication to be visible."""
-    parts = {field.name: sum(getattr(lane.budget, field.name) for lane in lanes) for field in fields(Budget)}
-    budget = Budget(**parts)
-    hidden_by = [
-        lane.overlap_reason for lane in lanes if lane.overlap_ratio is None and lane.overlap_reason != NO_COMMUNICATION
-    ]
-    reason = hidden_by[0] if hidden_by else None
-    if reason is None and budget.communication_ns == 0:
-        reason = lanes[0].overlap_reason
-    measured = [
-        (lane.overlap_ratio, -lane.budget.exposed_ns, at)
-        for at, lane in enumerate(lanes)
-        if lane.overlap_ratio is not None
-    ]
-    return Total(
-        lanes=len(lanes),
-        budget=budget,
-        idle_reason=next((lane.idle_reason for lane in lanes if lane.idle_reason), None),
-        overlap_ratio=None if reason else budget.overlap_ratio,
-        overlap_reason=reason,
-        worst_lane=min(measured)[-1] if measured else None,
-    )
-
-
-def _decided_names(reports: Sequence[MeasuredReport]) -> tuple[DecidedName, ...]:
-    """Return the kernel names above 1 % of kernel time that a pattern decided or that look like communication."""
-    times: dict[str, int] = {}
-    for report in reports:
-        for name, time in report.name_times.items():
-            times[name] = times.get(name, 0) + time
-    decisions = {name: decision for report in reports for name, decision in report.decisions.items()}
-    total = sum(times.values())
-    return tuple(
-        DecidedName(
-            name=name,
-            pattern=decisions[name].pattern,
-            is_communication=decisions[name].is_communication,
-            share=time / total,
-        )
-        for name, time in sorted(times.items(), key=lambda item: (-item[1], item[0]))
-        if time > _NOTEWORTHY_SHARE * total
-        and (decisions[name].pattern is not None or decisions[name].looks_like_communication)
-    )
-
-
-def _joined_coverage(reports: Sequence[MeasuredReport], *, files: Sequence[str], notes: Iterable[str]) -> Coverage:
-    """Return what any of the reports holds; of several reports each note says which one it is about.
-
-    `notes` are about all of them and come last.
-    """
-    found = [report.coverage for report in reports]
-    of_reports = (
-        f"{file}: {note}" if len(reports) > 1 else note
-        for file, coverage in zip(files, found, strict=True)
-        for note in coverage.notes
-    )
-    return Coverage(
-        kernels=any(one.kernels for one in found),
-        copies=any(one.copies for one in found),
-        graphs=any(one.graphs for one in found),
-        nvtx=any(one.nvtx for one in found),
-        runtime=any(one.runtime for one in found),
-        osrt=any(one.osrt for one in found),
-        notes=(*of_reports, *notes),
-    )
 
 
 def _file_names(paths: Sequence[tuple[str, ...]]) -> list[str]:

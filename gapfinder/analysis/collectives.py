@@ -8,156 +8,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from gapfinder.analysis.hints import OPERATIONS, UNKNOWN
 from gapfinder.analysis.tracks import NOT_KNOWN
-from gapfinder.cost import bus_factor, ideal_ns
 from gapfinder.explanations import CollectiveSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from gapfinder.analysis.collective_rows import CollectiveRows, Kind
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.intervals import Int64s
-    from gapfinder.analysis.matching import CommunicationTimes
 
     Bools = NDArray[np.bool_]
 
-_NS_PER_S = 1_000_000_000
-# NCCL's calls count what one rank contributes or gets; nccl-tests counts the whole array.
-_SIZED_BY_PART = frozenset({"AllGather", "ReduceScatter", "AllToAll", "Gather", "Scatter"})
-_PRICED = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv", "Broadcast", "Reduce"})
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class _Rows:
-    """The operations of all lanes one below the other; each array has shape (n,).
-
-    Attributes:
-        keys: which summary each belongs to.
-        instances: number of its collective; unmatched operations have numbers of their own.
-        is_matched: whether it was found on other lanes.
-        is_in_step: whether it started in a complete step.
-        transfers: ns, NOT_KNOWN without a match.
-        sizes: bytes as nccl-tests counts them, NOT_KNOWN where no payload tells.
-        ranks: how many take part.
-    """
-
-    lanes: Int64s
-    starts: Int64s
-    ends: Int64s
-    keys: Int64s
-    instances: Int64s
-    is_matched: Bools
-    is_in_step: Bools
-    transfers: Int64s
-    late_lanes: Int64s
-    sizes: Int64s
-    ranks: Int64s
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One operation on one communicator, or on the streams that carried it."""
-
-    operation: str
-    communicator: str
+_FEWEST_ALIKE = 20
+_FASTEST = 0.9
 
 
 def summarise_collectives(
-    kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes], *, link_bandwidth: float | None
+    rows: CollectiveRows, kinds: Sequence[Kind], *, kept: Sequence[KeptCommunication]
 ) -> tuple[CollectiveSummary, ...]:
-    """Return one row per operation and communicator, the one with most exposed time first.
+    """Return one summary per operation and communicator, the one with most exposed time first.
 
     Args:
+        rows: the operations of all lanes.
+        kinds: what `rows.keys` counts.
         kept: communication of each lane.
-        times: what `match_lanes` found for each.
-        link_bandwidth: of each lane's link in one direction, bytes per second; None where nobody told.
     """
-    if not any(len(lane) for lane in kept):
-        return ()
-    rows, kinds = _rows(kept, times)
-    found = [
-        _summary(kind, _select(rows, rows.keys == key), kept=kept, link_bandwidth=link_bandwidth)
-        for key, kind in enumerate(kinds)
-    ]
+    found = [_summary(kind, rows.select(rows.keys == key), kept=kept) for key, kind in enumerate(kinds)]
     return tuple(sorted(found, key=lambda one: (-one.exposed_ns, -one.total_ns, one.operation, one.communicator)))
 
 
-def _rows(kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes]) -> tuple[_Rows, list[_Kind]]:
-    lanes = np.repeat(np.arange(len(kept)), [len(lane) for lane in kept])
-    instances = np.concatenate([one.instances for one in times])
-    matched = instances != NOT_KNOWN
-    numbered = instances.copy()
-    numbered[~matched] = int(instances.max()) + 1 + np.arange(int((~matched).sum()))
-    ends = np.concatenate([lane.ends for lane in kept])
-    transfer_starts = np.concatenate([one.transfer_starts for one in times])
-    operations = np.concatenate([lane.operations for lane in kept])
-    ranks = _ranks(np.concatenate([lane.told.ranks for lane in kept]), numbered)
-    keys, kinds = _kinds(kept, operations, numbered)
-    by_part = np.isin(operations, [OPERATIONS.index(name) for name in _SIZED_BY_PART])
-    sizes = np.concatenate([lane.told.sizes for lane in kept])
-    return _Rows(
-        lanes=lanes,
-        starts=np.concatenate([lane.starts for lane in kept]),
-        ends=ends,
-        keys=keys,
-        instances=numbered,
-        is_matched=matched,
-        is_in_step=np.concatenate([lane.in_steps() for lane in kept]) >= 0,
-        transfers=np.where(matched, ends - transfer_starts, NOT_KNOWN),
-        late_lanes=np.concatenate([one.late_lanes for one in times]),
-        sizes=np.where((sizes != NOT_KNOWN) & by_part, sizes * ranks, sizes),
-        ranks=ranks,
-    ), kinds
-
-
-def _ranks(told: Int64s, instances: Int64s) -> Int64s:
-    """Return how many ranks take part in each operation: as the payload tells, else as many as were matched."""
-    return np.where(told != NOT_KNOWN, told, np.bincount(instances)[instances])
-
-
-def _kinds(kept: Sequence[KeptCommunication], operations: Int64s, instances: Int64s) -> tuple[Int64s, list[_Kind]]:
-    """Return the summary of each operation: by communicator where it is known, else by the streams that met."""
-    communicators = np.concatenate([lane.told.communicators for lane in kept])
-    streams = np.concatenate([lane.streams for lane in kept])
-    has_communicator = communicators != NOT_KNOWN
-    carriers = np.where(has_communicator, communicators, streams)
-    places, distinct = pd.factorize(carriers)
-    # One number for each operation and carrier, in use or not, then one for each that is.
-    codes, numbers = pd.factorize((places * len(OPERATIONS) + operations) * 2 + has_communicator)
-    pairs, is_told = np.divmod(numbers, 2)
-    operation_of, carrier_of = pairs % len(OPERATIONS), distinct[pairs // len(OPERATIONS)]
-    roots = _connected(codes, instances, len(numbers))
-    names, keys = np.unique(roots, return_inverse=True)
-    kinds = []
-    for root in names.tolist():
-        members = carrier_of[roots == root].tolist()
-        label = f"{members[0] % 2**64:#x}" if is_told[root] else "stream " + ", ".join(map(str, sorted(set(members))))
-        kinds.append(_Kind(OPERATIONS[int(operation_of[root])], label))
-    return keys[codes], kinds
-
-
-def _connected(codes: Int64s, instances: Int64s, count: int) -> Int64s:
-    """Return for each code the lowest one that shares collectives with it, directly or through others."""
-    roots = np.arange(count)
-    any_code = np.empty(int(instances.max()) + 1, np.int64)
-    any_code[instances] = codes
-    pairs = pd.unique(any_code[instances] * count + codes)
-    for one, other in zip(*(side.tolist() for side in np.divmod(pairs, count)), strict=True):
-        low, high = sorted((int(roots[one]), int(roots[other])))
-        roots[roots == high] = low
-    return roots
-
-
-def _select(rows: _Rows, keep: Bools) -> _Rows:
-    return _Rows(**{name: getattr(rows, name)[keep] for name in _Rows.__dataclass_fields__})
-
-
-def _summary(
-    kind: _Kind, rows: _Rows, *, kept: Sequence[KeptCommunication], link_bandwidth: float | None
-) -> CollectiveSummary:
+def _summary(kind: Kind, rows: CollectiveRows, *, kept: Sequence[KeptCommunication]) -> CollectiveSummary:
     lanes = np.flatnonzero(np.bincount(rows.lanes)).tolist()
     hidden, exposed = 0, 0
     for lane in lanes:
@@ -168,7 +51,7 @@ def _summary(
     transfer = int(rows.transfers[rows.is_matched].sum())
     is_split = bool(rows.is_matched.any())
     late_lane, late_share = _late(rows)
-    speed = _speed(kind.operation, rows, link_bandwidth=link_bandwidth)
+    speed = _speed(rows)
     return CollectiveSummary(
         operation=kind.operation,
         communicator=kind.communicator,
@@ -188,10 +71,12 @@ def _summary(
         late_lane=late_lane,
         late_share=late_share,
         skew_ns=_skew(rows) if is_split else None,
+        ideal_share=speed.ideal_share,
+        own_share=speed.own_share,
     )
 
 
-def _skew(rows: _Rows) -> int:
+def _skew(rows: CollectiveRows) -> int:
     """Return the longest wait of an instance, as a median over instances."""
     instance, distinct = pd.factorize(rows.instances[rows.is_matched])
     longest = np.zeros(len(distinct), np.int64)
@@ -199,7 +84,7 @@ def _skew(rows: _Rows) -> int:
     return round(float(np.median(longest)))
 
 
-def _late(rows: _Rows) -> tuple[int | None, float | None]:
+def _late(rows: CollectiveRows) -> tuple[int | None, float | None]:
     """Return the lane waited for in most instances, and its share of them."""
     late = rows.late_lanes[rows.is_matched][_firsts(rows.instances[rows.is_matched])]
     counts = np.bincount(late[late != NOT_KNOWN])
@@ -214,10 +99,10 @@ def _firsts(instances: Int64s) -> Bools:
     return firsts
 
 
-def _per_step(rows: _Rows, kept: Sequence[KeptCommunication]) -> float | None:
+def _per_step(rows: CollectiveRows, kept: Sequence[KeptCommunication]) -> float | None:
     """Return instances per complete step of the lane with most of them; an instance counts where any lane is in it."""
     steps = max(len(lane.step_starts) for lane in kept)
-    return len(pd.unique(rows.instances[rows.is_in_step])) / steps if steps else None
+    return len(pd.unique(rows.instances[rows.steps != NOT_KNOWN])) / steps if steps else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,30 +111,40 @@ class _Speed:
     algorithm_bandwidth: float | None = None
     bus_bandwidth: float | None = None
     ideal_ns: int | None = None
+    ideal_share: float | None = None
+    own_share: float | None = None
 
 
-def _speed(operation: str, rows: _Rows, *, link_bandwidth: float | None) -> _Speed:
+def _speed(rows: CollectiveRows) -> _Speed:
     """Return medians over instances of known size, each by its transfer; without a split by its length."""
-    known = (rows.sizes != NOT_KNOWN) & (rows.ranks > 1)
+    known = ~np.isnan(rows.algorithm)
     if not known.any():
         return _Speed()
-    first = _firsts(rows.instances[known])
-    sizes, ranks, transfers = (column[known][first] for column in (rows.sizes, rows.ranks, rows.transfers))
-    lengths = (rows.ends - rows.starts)[known][first]
-    algorithm = sizes / np.where(transfers > 0, transfers, lengths) * _NS_PER_S
-    total = int(sizes.sum())
-    if operation == UNKNOWN or operation not in _PRICED:
-        return _Speed(bytes_total=total, algorithm_bandwidth=float(np.median(algorithm)))
-    factors = np.array([bus_factor(operation, count) for count in ranks.tolist()])
-    ideal = sum(_ideals(operation, sizes, ranks, link_bandwidth)) if link_bandwidth else None
+    first = known.copy()
+    first[known] = _firsts(rows.instances[known])
+    bus = rows.bus[first]
+    has_ideal = rows.ideals != NOT_KNOWN
+    ideal, moving = int(rows.ideals[has_ideal].sum()), int(rows.moving[has_ideal].sum())
     return _Speed(
-        bytes_total=total,
-        algorithm_bandwidth=float(np.median(algorithm)),
-        bus_bandwidth=float(np.median(algorithm * factors)),
-        ideal_ns=ideal,
+        bytes_total=int(rows.sizes[first].sum()),
+        algorithm_bandwidth=float(np.median(rows.algorithm[first])),
+        bus_bandwidth=None if np.isnan(bus).any() else float(np.median(bus)),
+        ideal_ns=ideal if has_ideal.any() else None,
+        ideal_share=ideal / moving if moving else None,
+        own_share=_own_share(rows.select(first & rows.is_matched & rows.is_here)),
     )
 
 
-def _ideals(operation: str, sizes: Int64s, ranks: Int64s, bandwidth: float) -> Iterator[int]:
-    for size, count in zip(sizes.tolist(), ranks.tolist(), strict=True):
-        yield ideal_ns(operation, size_bytes=size, ranks=count, bandwidth=bandwidth)
+def _own_share(rows: CollectiveRows) -> float | None:
+    """Return the median bandwidth to that of the fastest tenth, among the sizes in which most bytes were moved.
+
+    Sizes are alike within a factor of two. None with fewer than 20 instances of them.
+    """
+    if len(rows) < _FEWEST_ALIKE or np.isnan(rows.bus).any():
+        return None
+    sizes = rows.sizes.astype(np.float64)
+    alike = np.frexp(sizes)[1]
+    mine = rows.bus[alike == np.bincount(alike, weights=sizes).argmax()]
+    if len(mine) < _FEWEST_ALIKE:
+        return None
+    return float(np.median(mine) / np.quantile(mine, _FASTEST))

@@ -11,6 +11,7 @@ import pandas as pd
 from gapfinder.analysis.hints import OPERATIONS, UNKNOWN, operation_hint
 from gapfinder.analysis.intervals import clip, intersect, union
 from gapfinder.analysis.matching import LaneCommunication
+from gapfinder.analysis.tracks import NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.payloads import Told
     from gapfinder.analysis.steps import StepWindows
-    from gapfinder.model import Window
+    from gapfinder.budget import Window
 
 _UNKNOWN = OPERATIONS.index(UNKNOWN)
 
@@ -35,7 +36,7 @@ class KeptCommunication:
         stream_codes: one number per stream and context.
         operations: index into `hints.OPERATIONS`.
         told: what payloads say about each.
-        step_starts, step_ends: shape (steps,); the lane's complete steps.
+        step_starts, step_ends, step_numbers: shape (steps,); the lane's complete steps.
         computed: when the lane computed while it communicated.
     """
 
@@ -48,6 +49,7 @@ class KeptCommunication:
     told: Told
     step_starts: Int64s
     step_ends: Int64s
+    step_numbers: Int64s
     computed: Intervals
 
     def __len__(self) -> int:
@@ -64,11 +66,11 @@ class KeptCommunication:
             communicators=self.told.communicators,
         )
 
-    def in_steps(self) -> Int64s:
-        """Return which complete step each operation started in, -1 for none."""
+    def steps_of(self) -> Int64s:
+        """Return the number of the complete step that each operation began in, NOT_KNOWN for none."""
         step = np.searchsorted(self.step_starts, self.starts, side="right") - 1
         inside = (step >= 0) & (self.starts < np.append(self.step_ends, 0)[step])
-        return np.where(inside, step, -1)
+        return np.where(inside, np.append(self.step_numbers, NOT_KNOWN)[step], NOT_KNOWN)
 
     def hidden_and_exposed(self, starts: Int64s, ends: Int64s) -> tuple[int, int]:
         """Return how much of the union of [start, end) inside the window was hidden behind compute, and how much not.
@@ -109,5 +111,6 @@ def keep_communication(
         told=told.select(inside),
         step_starts=steps.starts if steps else np.empty(0, np.int64),
         step_ends=steps.ends if steps else np.empty(0, np.int64),
+        step_numbers=steps.numbers if steps else np.empty(0, np.int64),
         computed=intersect(lane.compute.covered(), communication.covered()),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.timeline import HoleParts
-    from gapfinder.model import Window
+    from gapfinder.budget import Window
 
     Bools = NDArray[np.bool_]
 

@@ -17,14 +17,14 @@ from gapfinder.analysis.host_names import (
     graph_launch_names,
     launch_names,
 )
-from gapfinder.analysis.intervals import EMPTY, Measure, intersect, merge, subtract, union
+from gapfinder.analysis.intervals import EMPTY, Intervals, Measure, intersect, merge, subtract, union
 from gapfinder.analysis.launches import rows_by_code
 from gapfinder.explanations import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.report import Report
 
 # From the most telling down. What the profiler did is not the program's; a range that says what it is for explains the
@@ -40,6 +40,9 @@ PRECEDENCE = (
     Cause.OS_CALL,
 )
 _OVERHEADS = PRECEDENCE[:2]
+CLOSE_CALLS_NS = 100_000
+"""The longest time between two CUDA calls of a thread that is still busy launching: a framework prepares an operation
+in 5 to 50 µs. In a longer silence the host did something else."""
 _NONE = np.empty(0, np.int64)
 # A launch takes about 5 µs, and a few hundred when the machine is busy.
 _LOADING_NS = 1_000_000
@@ -54,7 +57,7 @@ class _Thread:
     Attributes:
         rows: of its CUDA calls, in order of start.
         sleeps: its calls into the operating system, without those in which another thread that launches worked.
-        sets: what it did, by cause.
+        sets: what it did, by cause; under LAUNCH_BOUND, its CUDA calls and the time between those close together.
         own: the same in order of precedence.
         with_others: what it did, and where that explains nothing, what the other threads that launch did.
     """
@@ -203,9 +206,17 @@ class HostTime:
             for thread, mine in rows.items()
         }
         sets = {thread: self._sets(thread, rows[thread], sleeps[thread]) for thread in rows}
+        at_work = {thread: _closed(self._calls.select(mine)) for thread, mine in rows.items()}
         everyone = [(cause, merge(*(one[cause] for one in sets.values()))) for cause in PRECEDENCE]
+        everyone.append((Cause.LAUNCH_BOUND, merge(*at_work.values())))
         return {
-            thread: _Thread(rows[thread], sleeps[thread], own, Layers(own.items()), Layers([*own.items(), *everyone]))
+            thread: _Thread(
+                rows[thread],
+                sleeps[thread],
+                {**own, Cause.LAUNCH_BOUND: at_work[thread]},
+                Layers([*own.items(), (Cause.LAUNCH_BOUND, at_work[thread])]),
+                Layers([*own.items(), *everyone]),
+            )
             for thread, own in sets.items()
         }
 
@@ -231,6 +242,13 @@ class HostTime:
         calls = self._calls.select(rows)
         met = calls.select(Measure(at_work).within(calls.starts, np.maximum(calls.starts, calls.ends)) > 0)
         return intersect(met.covered(), at_work)
+
+
+def _closed(calls: HostEvents) -> Intervals:
+    """Return when a thread with these calls was in one or between two that are close together."""
+    ends = np.maximum(calls.starts, calls.ends)
+    busy = union(calls.starts, ends + CLOSE_CALLS_NS)
+    return Intervals(busy.starts, busy.ends - CLOSE_CALLS_NS)
 
 
 def _blocking_copies(report: Report, process: int) -> Int64s:

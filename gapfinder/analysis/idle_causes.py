@@ -13,8 +13,8 @@ import numpy as np
 
 from gapfinder.analysis.host_events import CAUSES, PLACE
 from gapfinder.analysis.intervals import complement, merge, union
+from gapfinder.budget import Window
 from gapfinder.explanations import Cause
-from gapfinder.model import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,7 +142,7 @@ def charge_idle(parts: IdleParts, *, hole_ends: Launched, host: HostTime, opened
     shares[PLACE[Cause.GRAPH_UNKNOWN]] = parts.ends - ends
     for begin, end, call in phases.late:
         explained = host.explained(begin, end, threads=call.threads, anchors=call.starts)
-        explained[PLACE[Cause.LAUNCH_BOUND]] += end - begin - explained.sum(axis=0)
+        explained[PLACE[Cause.HOST_CODE]] += end - begin - explained.sum(axis=0)
         shares += explained
     rest = ends - returned
     shares[PLACE[Cause.DEVICE_WAIT]] += np.where(phases.is_held_up, rest, 0)
@@ -162,13 +162,13 @@ def host_times(
     Arguments are those of `charge_idle`.
     """
     phases = _phases(parts, hole_ends=hole_ends, opened=opened)
-    asked = None if cause is Cause.LAUNCH_BOUND else cause
+    asked = None if cause is Cause.HOST_CODE else cause
     found = [
         one
         for begin, end, call in phases.late
         for one in host.times_of(asked, begin, end, threads=call.threads, anchors=call.starts)
     ]
-    if asked is None:
+    if cause is Cause.LAUNCH_BOUND:
         own = parts.launched
         is_latency = own.is_known & ~phases.is_held_up
         for thread in np.unique(own.threads[is_latency]).tolist():

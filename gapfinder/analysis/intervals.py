@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.model import Window
+from gapfinder.budget import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

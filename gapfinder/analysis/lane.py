@@ -9,15 +9,18 @@ import numpy as np
 
 from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
+from gapfinder.analysis.intervals import clip
 from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
 from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, measure_steps, step_windows
 from gapfinder.analysis.timeline import HoleParts, Timeline
+from gapfinder.budget import Budget, Window
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause, Evidence, HostActivity
-from gapfinder.model import Budget, Hole, Holes, Lane, Steps, Window
+from gapfinder.model import NO_COMMUNICATION, Hole, Holes, Lane, Steps
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
+    from gapfinder.analysis.intervals import Intervals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
     from gapfinder.settings import Settings
@@ -26,7 +29,6 @@ GRAPHS_HIDE_OVERLAP = (
     "CUDA graphs were traced whole, so communication inside them is not visible; capture with --cuda-graph-trace=node"
 )
 NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
-NO_COMMUNICATION = "no communication was captured"
 SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
 _GRAPH_NAME = "CUDA graph"
 
@@ -83,6 +85,10 @@ class LaneMeasurement:
             return None
         numbers = self._step_windows.numbers
         return self._step_windows.select((numbers >= first) & (numbers < end)).span()
+
+    def busy(self, window: Window) -> Intervals:
+        """Return when at least one operation ran inside `window`."""
+        return clip(self._timeline.busy, window=window)
 
     def step_numbers(self) -> list[int]:
         """Return the numbers of the lane's steps that have GPU work."""

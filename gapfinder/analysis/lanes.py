@@ -10,7 +10,7 @@ import pandas as pd
 
 from gapfinder.analysis.intervals import union
 from gapfinder.analysis.launches import rows_by_code
-from gapfinder.model import Window
+from gapfinder.budget import Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,10 +57,15 @@ class Operations:
         """Return when at least one of them runs."""
         return union(self.starts, self.ends)
 
-    def count_in(self, window: Window) -> int:
-        """Return how many have a part, or for zero length their instant, in `window`."""
+    def are_in(self, window: Window) -> Bools:
+        """Return which have a part, or for zero length their instant, in `window`; shape (n,)."""
         instants = (self.ends == self.starts) & (self.starts >= window.start_ns)
-        return int(((self.starts < window.end_ns) & ((self.ends > window.start_ns) | instants)).sum())
+        inside: Bools = (self.starts < window.end_ns) & ((self.ends > window.start_ns) | instants)
+        return inside
+
+    def count_in(self, window: Window) -> int:
+        """Return how many are in `window`."""
+        return int(self.are_in(window).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gapfinder.analysis.buckets import measure_buckets
+from gapfinder.analysis.clocks import Clocks
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
+from gapfinder.analysis.kernel_totals import NameTotals, name_totals
 from gapfinder.analysis.lane import LaneMeasurement
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
@@ -16,7 +16,7 @@ from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.processes import measure_processes
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.analysis.stragglers import HostSteps, host_steps
-from gapfinder.model import Coverage, Lane, Window
+from gapfinder.model import Coverage, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
     from gapfinder.analysis.ranks import RankMark
+    from gapfinder.budget import Window
     from gapfinder.explanations import Buckets
     from gapfinder.load import Profile
     from gapfinder.processes import TrainingProcess
@@ -42,6 +43,7 @@ class MeasuredLane:
         holes: its holes, their communication not yet charged.
         communication, host_steps: what the comparison with other lanes needs; None without steps.
         buckets: None where they could not be measured.
+        clock: median clock of its GPU while it was busy, Hz; None where it was not sampled.
     """
 
     lane: Lane
@@ -51,6 +53,7 @@ class MeasuredLane:
     communication: KeptCommunication
     host_steps: HostSteps | None
     buckets: Buckets | None
+    clock: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +68,8 @@ class MeasuredReport:
         rank_marks: by process key.
         busy_processes: keys of the processes with GPU work, that not asked for too.
         processes: training processes by key, their file and lanes still empty.
-        name_times: summed kernel time by kernel name, in ns.
+        name_times: summed kernel time by kernel name, in ns, those outside the asked window or steps too.
+        kernels: (count, summed ns) by kernel name, of what lies in the lanes' windows.
         decisions: what each kernel name counted as.
     """
 
@@ -81,6 +85,7 @@ class MeasuredReport:
     processes: dict[int, TrainingProcess]
     coverage: Coverage
     name_times: dict[str, int]
+    kernels: dict[str, tuple[int, int]]
     decisions: dict[str, Decision]
 
 
@@ -88,6 +93,8 @@ class MeasuredReport:
 class _Tally:
     """Grows while the lanes of a report go by."""
 
+    everything: NameTotals
+    measured: NameTotals
     lanes: list[MeasuredLane] = field(default_factory=list)
     spans: list[Window] = field(default_factory=list)
     step_numbers: set[int] = field(default_factory=set)
@@ -101,17 +108,21 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     report = prepare(profile, settings=settings)
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
-    gpus = _gpus(report)
-    tally = _Tally()
-    name_times = np.zeros(len(report.kernel_names))
+    context = _Context(report, payloads, Clocks(profile.read_clocks()), _gpus(report))
+    names = len(report.kernel_names)
+    tally = _Tally(everything=NameTotals.nothing(names), measured=NameTotals.nothing(names))
     for operations, span in _timed_lanes(report, settings=settings, tally=tally):
-        name_times += _name_times(operations, names=len(report.kernel_names))
+        totals = name_totals(operations, names=names)
+        tally.everything += totals
         measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
         tally.step_numbers.update(measurement.step_numbers())
         if measurement.window is not None:
-            tally.lanes.append(_measured(measurement, measurement.window, report=report, payloads=payloads, gpus=gpus))
+            window = measurement.window
+            tally.lanes.append(_measured(measurement, window, context))
+            tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
+        tally.measured = NameTotals.nothing(names)
     return MeasuredReport(
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,
@@ -124,7 +135,8 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         busy_processes=frozenset(tally.busy_processes),
         processes=measure_processes(report, settings=settings, with_lanes=(lane.process for lane in tally.lanes)),
         coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
-        name_times=dict(zip(report.kernel_names, map(round, name_times.tolist()), strict=True)),
+        name_times={name: ns for name, (_, ns) in tally.everything.by_name(report.kernel_names).items()},
+        kernels=tally.measured.by_name(report.kernel_names),
         decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
     )
 
@@ -133,12 +145,20 @@ def _numbers_on_host(report: Report) -> set[int]:
     return {number for steps in report.steps.values() for number in steps.numbers.tolist()}
 
 
-def _measured(
-    measurement: LaneMeasurement, window: Window, *, report: Report, payloads: Payloads, gpus: _Gpus
-) -> MeasuredLane:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Context:
+    """What is known of a report beside its lanes."""
+
+    report: Report
+    payloads: Payloads
+    clocks: Clocks
+    gpus: _Gpus
+
+
+def _measured(measurement: LaneMeasurement, window: Window, context: _Context) -> MeasuredLane:
     """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
-    operations = measurement.operations
-    gpu, gpu_name = gpus.get((operations.process, operations.device), (None, None))
+    operations, report = measurement.operations, context.report
+    gpu, gpu_name = context.gpus.get((operations.process, operations.device), (None, None))
     lane, holes = measurement.lane(window, rank=report.rank(operations.process), gpu_name=gpu_name)
     steps = measurement.complete_steps(window)
     return MeasuredLane(
@@ -151,10 +171,11 @@ def _measured(
             kernel_names=report.kernel_names,
             window=window,
             steps=steps,
-            told=payloads.of(operations.communication, launches=report.launches.get(operations.process)),
+            told=context.payloads.of(operations.communication, launches=report.launches.get(operations.process)),
         ),
         host_steps=host_steps(operations, report=report, steps=steps) if steps else None,
         buckets=measure_buckets(operations, report=report, steps=steps) if steps else None,
+        clock=context.clocks.median(gpu, busy=measurement.busy(window)),
     )
 
 
@@ -172,14 +193,6 @@ def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterat
             continue
         tally.spans.append(span)
         yield operations, span
-
-
-def _name_times(operations: LaneOperations, *, names: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return summed kernel time per name; float64 holds whole nanoseconds up to 104 days exactly."""
-    times = np.zeros(names)
-    for kind in (operations.compute, operations.communication.only_kernels()):
-        times += np.bincount(kind.names, weights=(kind.ends - kind.starts).astype(np.float64), minlength=names)
-    return times
 
 
 def _gpus(report: Report) -> _Gpus:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gapfinder.analysis.report import Report
-    from gapfinder.model import Lane, Window
+    from gapfinder.budget import Window
+    from gapfinder.model import Lane
     from gapfinder.settings import Settings
 
 _MANY_DROPPED = 0.001

@@ -10,7 +10,7 @@ import numpy as np
 from gapfinder.analysis.phases import PHASES, PhaseRanges
 from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
 from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, length_statistics
-from gapfinder.model import Window
+from gapfinder.budget import Window
 from gapfinder.processes import HostStep, HostSteps, TrainingProcess
 from gapfinder.tables import process_id
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.timeline import as_budgets
-from gapfinder.model import Step, Steps, Window
+from gapfinder.budget import Window
+from gapfinder.model import Step, Steps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.step_ranges import StepRanges
     from gapfinder.analysis.timeline import Timeline
-    from gapfinder.model import Budget
+    from gapfinder.budget import Budget
 
 NO_COMPLETE_STEP = "no step is complete inside the window"
 

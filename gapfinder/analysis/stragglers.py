@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.analysis.clocks import clock_ratios
 from gapfinder.analysis.intervals import EMPTY, Measure
 from gapfinder.analysis.launches import NEVER
 from gapfinder.analysis.tracks import NOT_KNOWN
@@ -33,6 +34,7 @@ NO_COMMON_STEPS = "stragglers cannot be known: no two lanes have a step of one n
 _OVER_MEDIAN = 1.2
 _FEWEST_LANES = 2
 _SAYS_SOMETHING = 0.2
+_LOWER_CLOCK, _MOST = 0.95, 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -119,19 +121,32 @@ def find_stragglers(
     *,
     kept: Sequence[KeptCommunication],
     times: Sequence[CommunicationTimes],
+    clocks: Sequence[int | None],
 ) -> tuple[Straggler, ...]:
     """Return the lanes that are 20 % over the median lane in most steps, the costliest first.
 
     Where ranks synchronise, all steps are equally long. What counts is a lane's own time: the step without exposed
     communication, most of which is waiting for others.
+
+    Args:
+        table: times of steps.
+        kept: communication of each lane.
+        times: what `match_lanes` found for each.
+        clocks: median clock of each lane's GPU in Hz, None where it was not sampled.
     """
     if len(table.numbers) == 0 or not any(len(lane) for lane in kept):
         return ()
     over = table.own > _OVER_MEDIAN * np.nanmedian(table.own, axis=1, keepdims=True)
     present = ~np.isnan(table.own)
-    lost = _waited_for(len(kept), kept, times)
+    lost, ratios = _waited_for(len(kept), kept, times), clock_ratios(clocks)
     found = [
-        _straggler(table, lane, steps=(int(over[:, lane].sum()), int(present[:, lane].sum())), lost_ns=int(lost[lane]))
+        _straggler(
+            table,
+            lane,
+            steps=(int(over[:, lane].sum()), int(present[:, lane].sum())),
+            lost_ns=int(lost[lane]),
+            clock_ratio=ratios[lane],
+        )
         for lane in range(len(kept))
         if 2 * over[:, lane].sum() > present[:, lane].sum()
     ]
@@ -183,22 +198,36 @@ def _waited_for(lanes: int, kept: Sequence[KeptCommunication], times: Sequence[C
     return waited_for
 
 
-def _straggler(table: StepTable, lane: int, *, steps: tuple[int, int], lost_ns: int) -> Straggler:
+def _straggler(
+    table: StepTable, lane: int, *, steps: tuple[int, int], lost_ns: int, clock_ratio: float | None
+) -> Straggler:
     own, compute, data, delay, idle = (
         _excess(times, lane)
         for times in (table.own, table.compute, table.data_loading, table.launch_delays, table.idle)
     )
     excess = {"compute": compute, "data loading": data, "launches": max(delay, idle - max(data, 0.0))}
     strongest = max(excess, key=lambda what: excess[what])
+    compute_ratio = _ratio(table.compute, lane) or 1.0
+    differs = strongest if excess[strongest] > _SAYS_SOMETHING * own else "unknown"
+    if differs == "compute" and _is_by_clocks(clock_ratio, compute_ratio):
+        differs = "clocks"
     return Straggler(
         lane=lane,
         steps=steps,
-        compute_ratio=_ratio(table.compute, lane) or 1.0,
+        compute_ratio=compute_ratio,
         launch_delay_ns=round(delay),
         data_ratio=_ratio(table.data_loading, lane),
-        what_differs=strongest if excess[strongest] > _SAYS_SOMETHING * own else "unknown",
+        what_differs=differs,
         lost_ns=lost_ns,
+        clock_ratio=clock_ratio,
     )
+
+
+def _is_by_clocks(clock_ratio: float | None, compute_ratio: float) -> bool:
+    """Say whether a lower clock explains most of the longer compute: time grows as the clock falls."""
+    if clock_ratio is None or clock_ratio > _LOWER_CLOCK:
+        return False
+    return 1 / clock_ratio - 1 >= _MOST * (compute_ratio - 1)
 
 
 def _excess(times: Floats, lane: int) -> float:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.intervals import Measure, complement, merge
-from gapfinder.model import Budget, Gaps, Window
+from gapfinder.budget import Budget, Window
+from gapfinder.model import Gaps
 
 if TYPE_CHECKING:
     from gapfinder.analysis.intervals import Int64s

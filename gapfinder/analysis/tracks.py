@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from gapfinder.analysis.hints import OPERATIONS, ROOTED
 
@@ -36,6 +37,9 @@ _OVER_CHANCE = 4
 # A capture that began later is looked for up to so many operations off, on so many operations; training is periodic,
 # so a few prove nothing.
 _MAX_SHIFT, _FEWEST_SHIFTED, _MAX_COMPARED = 256, 8, 1024
+
+# A clock drifts by tens of ns from one operation to the next, so few neighbours on each side tell its offset.
+_NEIGHBOURS = 16
 
 _ROOTED_CODES = [OPERATIONS.index(operation) for operation in sorted(ROOTED)]
 _SEND_RECEIVE = OPERATIONS.index("SendRecv")
@@ -94,7 +98,7 @@ def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
         return np.arange(len(one)), 1.0
     if len(one) == len(other):
         sure = _steadiness(one, other, shift=0)
-        return (np.arange(len(one)), sure) if sure else None
+        return (_on_one_clock(one, other, np.arange(len(one))), sure) if sure else None
     fewest = max(_FEWEST_SHIFTED, min(len(one), len(other)) // 2)
     before, after = (min(len(track) - fewest, _MAX_SHIFT) for track in (other, one))
     reach = range(-before, after + 1) if before >= 0 <= after else ()
@@ -103,7 +107,20 @@ def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
         return None
     sure, shift = found[0]
     places = np.arange(len(other)) + shift
-    return np.where((places >= 0) & (places < len(one)), places, NOT_KNOWN), sure
+    return _on_one_clock(one, other, np.where((places >= 0) & (places < len(one)), places, NOT_KNOWN)), sure
+
+
+def _on_one_clock(one: Track, other: Track, places: Int64s) -> Int64s:
+    """Return the places without those whose clock offset is not that of its neighbours: there the order has slipped."""
+    is_known: Bools = places != NOT_KNOWN
+    known = np.flatnonzero(is_known)
+    offsets = one.ends[places[known]] - other.ends[known]
+    around = np.pad(offsets - offsets[0], _NEIGHBOURS, mode="reflect")
+    usual = np.median(sliding_window_view(around, 2 * _NEIGHBOURS + 1), axis=1)
+    slipped = np.abs(offsets - offsets[0] - usual) > _tolerance(one, other.select(is_known), places[known])
+    kept = places.copy()
+    kept[known[slipped]] = NOT_KNOWN
+    return kept
 
 
 def _steadiness(one: Track, other: Track, *, shift: int) -> float:

@@ -10,17 +10,15 @@ import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.errors import InconclusiveError, visible
+from gapfinder.cli.profiles import given_profiles, load_profiles
+from gapfinder.cli.terminal import text_layout
+from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from gapfinder.load import Profile
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
-_WIDTH, _NARROWEST = 100, 60
 
 
 @click.command(no_args_is_help=True)
@@ -42,20 +40,18 @@ def analyze(
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
 
-    from gapfinder.load import find_profiles
-
-    files = find_profiles(profiles)
+    files, inputs = given_profiles(profiles, config=config)
     if output is not None:
-        check_output(output, inputs=[*files, *_beside(profiles), *filter(None, [config])], force=force)
+        check_output(output, inputs=inputs, force=force)
 
     from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
 
-    analysis = explained(measure(_load(files), settings=settings))
+    analysis = explained(measure(load_profiles(files), settings=settings))
     if output is None:
-        click.echo(_render(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
+        click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
-        report = _render(analysis, form=form, is_terminal=False)
+        report = rendered(analysis, form=form, is_terminal=False)
         write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
     if not analysis.lanes:
         raise InconclusiveError(
@@ -63,37 +59,10 @@ def analyze(
         )
 
 
-def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
-    """Yield every profile in the folders that were named: also those that gave way to another of their name."""
-    from gapfinder.load.find import PROFILE_SUFFIXES
-
-    for folder in profiles:
-        if folder.is_dir():
-            yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
-
-
-def _load(paths: Sequence[Path]) -> Iterator[Profile]:
-    """Load one profile after the other, so that only one is in memory; a terminal shows which."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    from gapfinder.load import load_profile
-
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
-        for number, path in enumerate(paths, start=1):
-            status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
-            yield load_profile(path)
-
-
-def _render(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
-    import os
-    import shutil
-
+def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
+    """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
-        width = max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST) if is_terminal else _WIDTH
-        color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return render_text(analysis, width=width, color=color)
+        return render_text(analysis, **text_layout(is_terminal=is_terminal))
     return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

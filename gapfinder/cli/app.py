@@ -12,10 +12,17 @@ import click
 
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
+from gapfinder.cli.baseline import baseline
+from gapfinder.cli.check import check
+from gapfinder.cli.collectives import collectives
+from gapfinder.cli.diff import diff
 from gapfinder.cli.doctor import doctor
 from gapfinder.cli.estimate import estimate
 from gapfinder.cli.explain import explain
 from gapfinder.cli.export import export
+from gapfinder.cli.history import history
+from gapfinder.cli.run import run
+from gapfinder.cli.scrub import scrub
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.errors import GapfinderError
 
@@ -82,10 +89,17 @@ def commands() -> None:
 
 
 commands.add_command(analyze)
+commands.add_command(baseline)
+commands.add_command(check)
+commands.add_command(diff)
 commands.add_command(doctor)
+commands.add_command(collectives)
 commands.add_command(estimate)
 commands.add_command(explain)
 commands.add_command(export)
+commands.add_command(history)
+commands.add_command(run)
+commands.add_command(scrub)
 
 
 def main() -> None:

@@ -34,7 +34,8 @@ _SCHEMA_VERSION = 1
     type=click.Path(path_type=Path),
     help="A DeepSpeed configuration (JSON) whose ZeRO settings are judged as well.",
 )
-def doctor(*, form: str, output: Path, deepspeed: Path | None) -> None:
+@click.option("--nsys", metavar="PATH", help="The nsys to look at, in place of the newest that is found.")
+def doctor(*, form: str, output: Path, deepspeed: Path | None, nsys: str | None) -> None:
     """Check this machine before a long training: nsys, GPUs, network, versions, names, space, limits.
 
     It only reads. What could not be looked at is told as "not checked", and is neither good nor bad.
@@ -44,7 +45,7 @@ def doctor(*, form: str, output: Path, deepspeed: Path | None) -> None:
     """  # noqa: D301 (click's mark for text that is not wrapped again)
     from gapfinder.doctor import Status, examine, this_machine
 
-    machine = this_machine(output=output)
+    machine = this_machine(output=output, nsys=nsys)
     checks = list(_shown(examine(machine, configuration=deepspeed), machine=machine))
     click.echo(_json(checks) if form == "json" else _text(checks), nl=False)
     if any(check.status is Status.FAILURE for check in checks):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _NOT_ESTIMATED = "?"
 _SOURCES = (
-    ("ZeRO", "memory 3.1 and 5, communication 7 of https://arxiv.org/abs/1910.02054"),
-    ("Tensor parallelism", "3 of https://arxiv.org/abs/1909.08053 (Megatron-LM)"),
-    ("Bubble (p-1)/(m+p-1)", "2.3 of https://arxiv.org/abs/1811.06965 (GPipe)"),
+    ("ZeRO", "memory and communication as in https://arxiv.org/abs/1910.02054"),
+    ("Tensor parallelism", "https://arxiv.org/abs/1909.08053 (Megatron-LM)"),
+    ("Bubble (p-1)/(m+p-1)", "https://arxiv.org/abs/1811.06965 (GPipe)"),
     ("Time of an operation", "https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md"),
 )
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gapfinder.budget import Budget
     from gapfinder.explanations import Cause, KernelTotal, Severity
-    from gapfinder.model import Budget
 
 SNAPSHOT_VERSION = 1
 

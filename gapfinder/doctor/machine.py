@@ -6,12 +6,13 @@ import os
 import resource
 import socket
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gapfinder.capture.nsys import Nsys, find_nsys
 from gapfinder.doctor.programs import Programs, Ran, within
 from gapfinder.errors import NsysError
-from gapfinder.export.nsys import Nsys, find_nsys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,8 +92,8 @@ class Machine:
         return self.root / path.lstrip("/")
 
 
-def this_machine(*, output: Path) -> Machine:
-    """Return the machine that this process runs on."""
+def this_machine(*, output: Path, nsys: str | None = None) -> Machine:
+    """Return the machine that this process runs on; `nsys` names the nsys to look at, as for `find_nsys`."""
     return Machine(
         root=Path("/"),
         output=output,
@@ -104,7 +105,7 @@ def this_machine(*, output: Path) -> Machine:
         run=Programs(os.environ),
         space=_space,
         addresses=_addresses,
-        find_nsys=_once(find_nsys),
+        find_nsys=_once(partial(find_nsys, nsys)),
     )
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gapfinder.doctor.check import Area, NotCheckedError, Question, Verdict, failure, not_checked, ok, warning
 from gapfinder.errors import NsysError
+from gapfinder.export.nsys import find_importer
 
 if TYPE_CHECKING:
+    from gapfinder.capture.nsys import Nsys
     from gapfinder.doctor.machine import Machine
-    from gapfinder.export.nsys import Nsys
 
 _STATUS = "/proc/self/status"
 # https://docs.kernel.org/admin-guide/sysctl/kernel.html#perf-event-paranoid; Debian and Ubuntu added 3 and 4.
@@ -39,7 +40,7 @@ def _found(machine: Machine) -> Verdict:
 
 
 def _importer(machine: Machine) -> Verdict:
-    importer = found_nsys(machine).importer()
+    importer = find_importer(found_nsys(machine))
     if importer is None:
         return warning(
             "no QdstrmImporter beside nsys",

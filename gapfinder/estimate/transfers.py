@@ -27,7 +27,7 @@ class Behind(StrEnum):
     NOTHING = "nothing"
 
 
-# Backward computes two gradients for every product of forward: https://arxiv.org/abs/2001.08361, 2.1.
+# Backward computes two gradients for every product of forward: https://arxiv.org/abs/2001.08361.
 _SHARE_OF_COMPUTE = {Behind.FORWARD: Fraction(1, 3), Behind.BACKWARD: Fraction(2, 3), Behind.NOTHING: Fraction(0)}
 
 
@@ -61,7 +61,7 @@ _GRADIENTS = _Purpose("gradients", Operation.ALL_REDUCE, Behind.BACKWARD)
 _GRADIENT_SHARDS = _Purpose("gradients", Operation.REDUCE_SCATTER, Behind.BACKWARD)
 _FOR_FORWARD = _Purpose("parameters", Operation.ALL_GATHER, Behind.FORWARD)
 _FOR_BACKWARD = _Purpose("parameters", Operation.ALL_GATHER, Behind.BACKWARD)
-# As much as in data parallel up to ZeRO-2, half as much again in ZeRO-3: https://arxiv.org/abs/1910.02054, 7.
+# As much as in data parallel up to ZeRO-2, half as much again in ZeRO-3: https://arxiv.org/abs/1910.02054.
 _REPLICAS_BY_ZERO = (
     (_GRADIENTS,),
     (_GRADIENT_SHARDS, _FOR_FORWARD),
@@ -91,7 +91,7 @@ def transfers_of(strategy: Strategy, *, model: Model, network: Network) -> Itera
     # A copy of the model gets the part of the batch of all its cards.
     size = model.activation_bytes * cut
     if tensor > 1:
-        # Two all-reduces for each layer in forward and two in backward: https://arxiv.org/abs/1909.08053, 3.
+        # Two all-reduces for each layer in forward and two in backward: https://arxiv.org/abs/1909.08053.
         times = 4 * -(-model.layers // strategy.stages)
         group = _group(tensor, distance=1, network=network)
         yield _transfer(_LAYERS, size=size, group=group, network=network, times=times)

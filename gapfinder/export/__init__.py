@@ -1,6 +1,5 @@
 """From a report as nsys writes it to the SQLite export that everything else reads."""
 
-from gapfinder.export.nsys import Nsys, find_nsys
 from gapfinder.export.report import REPORT_SUFFIXES, export_report
 
-__all__ = ["REPORT_SUFFIXES", "Nsys", "export_report", "find_nsys"]
+__all__ = ["REPORT_SUFFIXES", "export_report"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gapfinder.capture.nsys import Nsys, find_nsys, version_key
 from gapfinder.errors import InputError, NsysError
 from gapfinder.export.cache import cached, content_key
-from gapfinder.export.nsys import Nsys, find_nsys, version_key
+from gapfinder.export.nsys import export_sqlite, import_stream
 from gapfinder.export.report_version import REPORT_MAGIC, report_version
 
 if TYPE_CHECKING:
@@ -19,23 +20,23 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 _LFS_MAGIC = b"version https://git-lfs"
 
 
-def export_report(path: Path) -> Path:
-    """Return the SQLite export of a report, by nsys or from the cache (same content, same nsys version).
+def export_report(path: Path, *, nsys: Nsys | None = None) -> Path:
+    """Return the SQLite export of a report, by `nsys` (by the one found) or from the cache: same content and version.
 
     The report's folder is never written to. Raises InputError for what is no report, NsysError where nsys fails.
     """
     _refuse_other_files(path)
-    nsys = find_nsys()
+    nsys = nsys or find_nsys()
     key = content_key(path)
 
     def make(scratch: Path) -> Path:
         report = path
         if path.suffix == ".qdstrm":
             report = scratch / "report.nsys-rep"
-            nsys.import_stream(path, output=report)
+            import_stream(nsys, path, output=report)
         output = scratch / "export.sqlite"
         _refuse_newer(report, nsys=nsys, named=path)
-        nsys.export_sqlite(report, output=output, named=path)
+        export_sqlite(nsys, report, output=output, named=path)
         _check_database(output, report=path)
         if content_key(path) != key:
             raise InputError(f"{path} changed while it was exported; wait until the run that writes it has ended")

@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING, BinaryIO
 
-from gapfinder.export.nsys import version_key
+from gapfinder.capture.nsys import version_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
 from gapfinder.findings.lost import measured_lanes
+from gapfinder.findings.once import once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gapfinder.model import Analysis, Lane
 
 OFFLOAD_BYTES = 64 * 2**20
 
 
-def copy_bill(analysis: Analysis) -> dict[str, dict[int, int]]:
+@once
+def copy_bill(analysis: Analysis) -> Mapping[str, Mapping[int, int]]:
     """Return the hole time in copies by the code of the rule it is charged to, and by lane."""
     bill: dict[str, dict[int, int]] = {}
     for index, lane in measured_lanes(analysis):

@@ -38,7 +38,8 @@ many-small-collectives, zero-overlap-off, accumulation-not-skipping-sync, overla
 exposed-collective. It is divided among operations by their exposed time. Waiting goes to straggler, as far as the
 straggler explains it, then to unbalanced-input or exposed-collective. Copies go to pageable-copies, then to
 offload-copies or exposed-copies. Time in blanks too short for a hole goes to many-small-collectives, then to
-launch-bound where kernels are tiny. Warm-up belongs to no rule.
+launch-bound where kernels are tiny. Host time that nothing explains is launch-bound as long as the host launches, and
+host-code where it is silent. Warm-up belongs to no rule.
 
 **Your own rules:** a function `rule(analysis: gapfinder.model.Analysis)` that returns a
 `gapfinder.explanations.Finding`, several, or None, named in the entry point group `gapfinder.rules`. One that fails is

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
 from gapfinder.findings.lost import lost_by_lane, lost_to, measured_lanes, short_blanks
+from gapfinder.findings.once import once
 from gapfinder.findings.speeds import Speeds, hint
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ GRADIENTS = frozenset({"allreduce", "reducescatter", "reduce"})
 GATHERS = frozenset({"allgather"})
 
 
-def exposed_bill(analysis: Analysis) -> dict[str, int]:
+@once
+def exposed_bill(analysis: Analysis) -> Mapping[str, int]:
     """Return the exposed communication of all lanes by the code of the rule it is charged to."""
     bill: dict[str, int] = {}
     for code, ns in (*_transfers(analysis), *_waits(analysis), *_short(analysis)):
@@ -47,7 +49,7 @@ def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
     lost = {index: ns for index, ns in lost.items() if index not in shared}
     weights = [transfer_weight(one) for one in analysis.collectives]
     left, weight_left, of_gradients = sum(lost.values()), sum(weights), 0
-    speeds, sharding = Speeds(analysis.collectives), sharding_operations(analysis)
+    speeds, sharding = Speeds(analysis), sharding_operations(analysis)
     for one, weight in zip(analysis.collectives, weights, strict=True):
         part = left * weight // weight_left if weight_left else 0
         left, weight_left = left - part, weight_left - weight

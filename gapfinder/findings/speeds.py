@@ -1,4 +1,4 @@
-"""How fast operations move their bytes, against what the link and the same operation elsewhere say is possible."""
+"""How fast operations move their bytes, against what the link, the same operation elsewhere and its own best say."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gapfinder.explanations import CollectiveSummary
+    from gapfinder.model import Analysis
 
 SLOW_SHARE = 0.5
+PROMISED_SHARE = 0.25
+"""What counts as far below a link that only a datasheet promises: PCIe switches and the topology take their part."""
+LATENCY_NS = 50_000
+"""Operations with a shorter ideal time cost latency, whatever the link carries."""
 
 
 class Speeds:
     """What is possible for each operation of a job; looks at every operation once."""
 
-    def __init__(self, collectives: Iterable[CollectiveSummary]) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         """Keep the two best bus bandwidths of each operation and number of lanes: one's own, and that elsewhere."""
+        is_promised = analysis.link is not None and analysis.link.is_detected
+        self._slow_ideal = PROMISED_SHARE if is_promised else SLOW_SHARE
         self._best: dict[tuple[str, int], list[float]] = {}
-        for one in collectives:
+        for one in analysis.collectives:
             if one.bus_bandwidth:
                 best = self._best.get(_alike(one), [])
                 self._best[_alike(one)] = sorted([*best, one.bus_bandwidth])[-2:]
@@ -32,17 +37,23 @@ class Speeds:
         return others[-1] if others else None
 
     def share_of_possible(self, one: CollectiveSummary) -> float:
-        """Return its speed as a share of the ideal, or of the same operation between as many lanes elsewhere if less.
+        """Return its speed as a share of the ideal, of the same operation elsewhere, or of its own best: of the least.
 
-        `one` is an operation of this job.
+        Elsewhere is another communicator of as many lanes. `one` is an operation of this job.
         """
-        best = self.elsewhere(one)
-        elsewhere = one.bus_bandwidth / best if one.bus_bandwidth and best else 1.0
-        return min(share_of_ideal(one), elsewhere)
+        return min(share_of_ideal(one), self._share_of_elsewhere(one), share_of_own_best(one))
 
     def is_slow(self, one: CollectiveSummary) -> bool:
         """Say whether it moves its bytes at less than half the speed that is possible."""
-        return self.share_of_possible(one) < SLOW_SHARE
+        return self.is_below_ideal(one) or min(self._share_of_elsewhere(one), share_of_own_best(one)) < SLOW_SHARE
+
+    def is_below_ideal(self, one: CollectiveSummary) -> bool:
+        """Say whether it is far below the link: under half of one that was given, under a quarter of a promised one."""
+        return share_of_ideal(one) < self._slow_ideal
+
+    def _share_of_elsewhere(self, one: CollectiveSummary) -> float:
+        best = self.elsewhere(one)
+        return one.bus_bandwidth / best if one.bus_bandwidth and best else 1.0
 
 
 def hint(one: CollectiveSummary) -> str:
@@ -51,9 +62,19 @@ def hint(one: CollectiveSummary) -> str:
 
 
 def share_of_ideal(one: CollectiveSummary) -> float:
-    """Return ideal time / transfer time; 1 where either is unknown."""
-    transfer = one.transfer_ns if one.transfer_ns is not None else one.total_ns
-    return min(1.0, one.ideal_ns / transfer) if one.ideal_ns and transfer else 1.0
+    """Return ideal time / transfer time; 1 where it cannot be told, or where latency is what it costs.
+
+    A lane alone may have waited: without a split there is no transfer time.
+    """
+    if one.ideal_share is None or one.ideal_ns is None or one.transfer_ns is None:
+        return 1.0
+    is_short = one.ideal_ns < LATENCY_NS * one.instances * len(one.lanes)
+    return 1.0 if is_short else min(1.0, one.ideal_share)
+
+
+def share_of_own_best(one: CollectiveSummary) -> float:
+    """Return its usual bandwidth to that of its fastest tenth; 1 where there are too few."""
+    return 1.0 if one.own_share is None else one.own_share
 
 
 @cache

@@ -10,7 +10,8 @@ from gapfinder.load.schema import DETAILS, DIAGNOSTICS, METADATA, SESSION
 from gapfinder.load.texts import decode
 
 if TYPE_CHECKING:
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
 _WARNING = 2
 _MOST_TEXTS = 3
@@ -65,11 +66,12 @@ def _warnings(rows: list[tuple[Value, ...]]) -> str | None:
     if not texts:
         return None
     gravest_first = sorted(texts, key=lambda text: (-texts[text], text))
-    shown = [text for text in gravest_first if _is_harmless(text)][:_MOST_TEXTS]
+    shown = [text for text in gravest_first if is_harmless(text)][:_MOST_TEXTS]
     count = "a warning" if len(texts) == 1 else f"{len(texts)} distinct warnings"
     quoted = "; ".join(f'"{text}"' for text in shown)
     return f"nsys recorded {count} while capturing" + (f": {quoted}" if shown else "")
 
 
-def _is_harmless(text: str) -> bool:
+def is_harmless(text: str) -> bool:
+    """Whether a text of nsys is short and has nothing that a path, a variable, a host or an address would have."""
     return len(text) <= _LONGEST_TEXT and not _REVEALING.search(text)

@@ -8,7 +8,6 @@ import sqlite3
 import time
 from array import array
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Self
@@ -20,6 +19,7 @@ from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile,
 from gapfinder.load.names import Names, TextCodes
 from gapfinder.load.pages import IntegerColumn, read_integers
 from gapfinder.load.schema import STRINGS, TABLES
+from gapfinder.load.schema_check import AGAIN, TableInfo, Value, find_tables
 from gapfinder.load.texts import decode, printable, shorten
 
 if TYPE_CHECKING:
@@ -32,20 +32,8 @@ _LONGEST_VALUE = 1 << 24
 _STEPS_BETWEEN_CHECKS = 10_000
 _MOST_SMALL_ROWS = 20_000
 _LONGEST_SMALL_TEXT = 1_024
-_INDEX_PAGES = (0x02, 0x0A)
-_GENERATED = (2, 3)
+_INTEGERS = {int, type(None)}
 _TOO_LONG = "its texts are longer than the file"
-_AGAIN = "export the report again"
-
-Value = int | float | bytes | None
-"""What SQLite hands out; texts stay bytes, for they need not be UTF-8."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _TableInfo:
-    root: int
-    columns: tuple[str, ...]
-    plain_integers: frozenset[str]
 
 
 class Database:
@@ -56,7 +44,7 @@ class Database:
         slow_tables: why each table that was left to SQLite could not be read from its pages.
     """
 
-    def __init__(self, file: PageFile, *, name: str, limits: Limits) -> None:
+    def __init__(self, file: PageFile, *, name: str, limits: Limits, tables: Sequence[str] = TABLES) -> None:
         self.name = name
         self.slow_tables: dict[str, str] = {}
         self._rows: dict[str, int] = {}
@@ -67,7 +55,7 @@ class Database:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             self._harden()
-            self._tables = self._read_schema()
+            self._tables = find_tables(file, wanted=tables, name=name, query=self._query)
         except BaseException:
             self._connection.close()
             raise
@@ -86,7 +74,7 @@ class Database:
 
     def has_column(self, table: str, column: str) -> bool:
         """Whether the table is there with this column."""
-        return table in self._tables and column in self._tables[table].columns
+        return column in self.columns(table)
 
     def integers(self, table: str, columns: Mapping[str, int], *, required: Sequence[str] = ()) -> dict[str, Integers]:
         """Return columns as int64 in the table's order; `columns` gives each the value for NULL or an absent column."""
@@ -96,7 +84,7 @@ class Database:
         for column in required:
             if column not in info.columns:
                 there = ", ".join(other for other in info.columns[:8] if other.isidentifier())
-                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {_AGAIN}")
+                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {AGAIN}")
         present = {column: null for column, null in columns.items() if column in info.columns}
         try:
             arrays = self._read_pages(info, present)
@@ -118,23 +106,47 @@ class Database:
                 values = chain.from_iterable(self._scan(table, (column,)))
                 coded = np.fromiter(map(codes.__getitem__, values), np.int64)
         except TypeError as error:
-            with self._reading():
-                rows = enumerate(self._scan(table, (column,)))
-                wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
+            rows = enumerate(self.rows(table, (), (column,)))
+            wrong = next(row for row, (text,) in rows if not isinstance(text, bytes | None))
             raise self._wrong_type(table, column, wrong, "text") from error
         except OverflowError as error:
             raise self._damaged(table, _TOO_LONG) from error
         self._check_rows(table, len(coded))
         return Names.from_bytes(coded, codes)
 
-    def rows_with(self, table: str, columns: Sequence[str], *, present: str) -> Iterator[tuple[Value, ...]]:
-        """Yield these columns of the rows in which `present` is not NULL; types are not checked."""
+    def columns(self, table: str) -> tuple[str, ...]:
+        """Return the table's columns; none where it is not there."""
+        return self._tables[table].columns if table in self._tables else ()
+
+    def table_names(self) -> list[str]:
+        """Return every table and view that the file has, also those that are not read."""
+        found = self._query("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        return [decode(name) for (name,) in found if not decode(name).lower().startswith("sqlite_")]
+
+    def rows(
+        self, table: str, integers: Sequence[str], others: Sequence[str] = (), *, present: str | None = None
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield rows (all, or where `present` is not NULL): `integers` are integers or NULL, `others` of any type."""
+        where = "" if present is None else f'WHERE "{present}" IS NOT NULL'
         with self._reading():
-            yield from self._scan(table, columns, where=f'WHERE "{present}" IS NOT NULL')
+            for row, values in enumerate(self._scan(table, (*integers, *others), where=where)):
+                if not _INTEGERS.issuperset(map(type, values[: len(integers)])):
+                    column = next(c for c, v in zip(integers, values, strict=False) if type(v) not in _INTEGERS)
+                    raise self._wrong_type(table, column, row, "an integer")
+                self._check_most_rows(table, row + 1)
+                yield values
+
+    def rows_among(
+        self, table: str, columns: Sequence[str], *, column: str, values: Sequence[int]
+    ) -> Iterator[tuple[Value, ...]]:
+        """Yield these columns of the rows in which `column` is one of a few values; types are not checked."""
+        marks = ", ".join("?" * len(values))
+        with self._reading():
+            yield from self._scan(table, columns, where=f'WHERE "{column}" IN ({marks})', parameters=values)
 
     def names(self, ids: Integers) -> Names:
         """Return the strings that these ids stand for."""
-        return Names.from_ids(ids, self._strings)
+        return Names.from_ids(ids, self.strings)
 
     def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
         """Return the rows of a table that describes the capture, the largest first: integers, texts (cut), or None."""
@@ -150,7 +162,8 @@ class Database:
         return self._query(f'SELECT {chosen} FROM "{table}" NOT INDEXED ORDER BY {order} LIMIT {_MOST_SMALL_ROWS}')
 
     @cached_property
-    def _strings(self) -> dict[int, bytes]:
+    def strings(self) -> dict[int, bytes]:
+        """The report's strings by their numbers, long ones shortened."""
         strings: dict[int, bytes] = {}
         if STRINGS not in self._tables:
             return strings
@@ -181,46 +194,7 @@ class Database:
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             self._query(f"PRAGMA {pragma}")
 
-    def _read_schema(self) -> dict[str, _TableInfo]:
-        marks = ", ".join("?" * len(TABLES))
-        found = self._query(
-            "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master "
-            f"WHERE name IN ({marks}) OR (type = 'trigger' AND tbl_name IN ({marks}))",
-            (*TABLES, *TABLES),
-        )
-        tables: dict[str, _TableInfo] = {}
-        for kind, name, on_table, root, sql in found:
-            if kind == b"trigger":
-                raise InputError(
-                    f"{self.name}: {printable(decode(on_table))} has a trigger, which nsys never writes; {_AGAIN}"
-                )
-            table = decode(name)
-            is_virtual = not isinstance(root, int) or root < 1 or decode(sql).upper().startswith("CREATE VIRTUAL")
-            if kind != b"table" or is_virtual or table in tables:
-                what = "virtual table" if kind == b"table" else printable(decode(kind))
-                raise InputError(f"{self.name}: {table} is not an ordinary table but of the kind {what}; {_AGAIN}")
-            tables[table] = self._table_info(table, root)  # type: ignore[arg-type]
-        if not tables:
-            raise InputError(f"{self.name}: is a SQLite database, but none of the tables of an nsys export is in it")
-        return tables
-
-    def _table_info(self, table: str, root: int) -> _TableInfo:
-        with self._file.path.open("rb") as stream:
-            stream.seek((root - 1) * self._file.page_size)
-            if (stream.read(1) or b"\0")[0] in _INDEX_PAGES:
-                raise InputError(f"{self.name}: {table} is a WITHOUT ROWID table, which nsys never writes; {_AGAIN}")
-        described = self._query(f'PRAGMA table_xinfo("{table}")')
-        if any(hidden in _GENERATED for *_, hidden in described):
-            raise InputError(f"{self.name}: {table} has a generated column, which nsys never writes; {_AGAIN}")
-        return _TableInfo(
-            root=root,
-            columns=tuple(decode(row[1]) for row in described),
-            plain_integers=frozenset(
-                decode(row[1]) for row in described if "INT" in decode(row[2]).upper() and not row[5]
-            ),
-        )
-
-    def _read_pages(self, info: _TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
+    def _read_pages(self, info: TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
         if not info.plain_integers.issuperset(columns):
             raise UnsupportedError("a column is not declared as a plain integer")
         wanted = [IntegerColumn(index=info.columns.index(column), null=null) for column, null in columns.items()]
@@ -228,21 +202,17 @@ class Database:
 
     def _read_slowly(self, table: str, columns: Mapping[str, int]) -> dict[str, Integers]:
         filled = [(column, null, array("q")) for column, null in columns.items()]
-        with self._reading():
-            for row, values in enumerate(self._scan(table, tuple(columns))):
-                for (column, null, numbers), value in zip(filled, values, strict=True):
-                    if isinstance(value, int):
-                        numbers.append(value)
-                    elif value is None:
-                        numbers.append(null)
-                    else:
-                        raise self._wrong_type(table, column, row, "an integer")
+        for values in self.rows(table, tuple(columns)):
+            for (_, null, numbers), value in zip(filled, values, strict=True):
+                numbers.append(value if isinstance(value, int) else null)
         return {column: np.array(numbers, np.int64) for column, _, numbers in filled}
 
-    def _scan(self, table: str, columns: Sequence[str], *, where: str = "") -> Iterator[tuple[Value, ...]]:
+    def _scan(
+        self, table: str, columns: Sequence[str], *, where: str = "", parameters: Sequence[int] = ()
+    ) -> Iterator[tuple[Value, ...]]:
         """Return the rows in the table's order, and at most one more than the file has room for."""
         chosen = ", ".join(f'"{column}"' for column in columns)
-        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}')
+        rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}', parameters)
         return islice(rows, self._most_rows + 1)
 
     @contextmanager
@@ -251,7 +221,7 @@ class Database:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # sqlite3 decodes what the file says in its own errors
             if time.monotonic() > self._deadline:
-                reason = f"not read within {self._limits.deadline_s:g} s; {_AGAIN}"
+                reason = f"not read within {self._limits.deadline_s:g} s; {AGAIN}"
             else:
                 reason = f"SQLite cannot read it ({printable(str(error))}); copy or export it again"
             raise InputError(f"{self.name}: {reason}") from error
@@ -261,18 +231,21 @@ class Database:
         return self._file.size // SMALLEST_ROW
 
     def _check_rows(self, table: str, rows: int) -> None:
-        if rows > self._most_rows:
-            raise self._damaged(table, "it has more rows than the file has room for")
+        self._check_most_rows(table, rows)
         if self._rows.setdefault(table, rows) != rows:
             raise self._damaged(table, "its columns differ in length")
 
+    def _check_most_rows(self, table: str, rows: int) -> None:
+        if rows > self._most_rows:
+            raise self._damaged(table, "it has more rows than the file has room for")
+
     def _damaged(self, table: str, how: str) -> InputError:
-        return InputError(f"{self.name}: {table} is damaged: {how}; {_AGAIN}")
+        return InputError(f"{self.name}: {table} is damaged: {how}; {AGAIN}")
 
     def _wrong_type(self, table: str, column: str, row: int, expected: str) -> InputError:
         kind = self._query(f'SELECT typeof("{column}") FROM "{table}" NOT INDEXED LIMIT 1 OFFSET {row}')[0][0]
         return InputError(
-            f"{self.name}: {table} row {row + 1}: {column} is {decode(kind)}, expected {expected}; {_AGAIN}"
+            f"{self.name}: {table} row {row + 1}: {column} is {decode(kind)}, expected {expected}; {AGAIN}"
         )
 
     def _query(self, sql: str, parameters: Sequence[str] = ()) -> list[tuple[Value, ...]]:

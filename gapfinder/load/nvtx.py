@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from gapfinder.load.btree import Integers
     from gapfinder.load.database import Database
 
-_MARK, _DOMAIN = 34, 75
+MARK, _DOMAIN = 34, 75
 _PUSH_POP, _START_END, _NVTXT_PUSH_POP, _NVTXT_START_END = 59, 60, 70, 71
-_RANGES = (_PUSH_POP, _START_END, _NVTXT_PUSH_POP, _NVTXT_START_END)
+RANGE_TYPES = (_PUSH_POP, _START_END, _NVTXT_PUSH_POP, _NVTXT_START_END)
+"""The types of events that are ranges."""
+
 _PROCESS_WIDE = (_START_END, _NVTXT_START_END)
 _COLUMNS = {"start": NO_TIME, "end": NO_TIME, "eventType": -1, "globalTid": 0, "textId": -1, "domainId": 0}
 _NCCL_RANGE = re.compile(r"nccl[A-Z].*", re.DOTALL)
@@ -36,11 +38,11 @@ def read_nvtx(database: Database, *, capture_end: int | None) -> tuple[pd.DataFr
         names = names.otherwise(database.texts(NVTX, "text"))
     domains = _domains(columns, names)
     start, end, kind = columns["start"], columns["end"], columns["eventType"]
-    is_range = np.isin(kind, _RANGES) & (start != NO_TIME)
+    is_range = np.isin(kind, RANGE_TYPES) & (start != NO_TIME)
     is_open = end == NO_TIME
     if capture_end is not None:
         is_open |= end == capture_end
-    is_mark = (kind == _MARK) & (start != NO_TIME)
+    is_mark = (kind == MARK) & (start != NO_TIME)
     end = np.where(is_open | is_mark, start, end)
     is_timed = is_range | is_mark
     check_times(start[is_timed], end[is_timed], table=NVTX, name=database.name)

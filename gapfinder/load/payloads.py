@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gapfinder.load.btree import Integers
-    from gapfinder.load.database import Database, Value
+    from gapfinder.load.database import Database
+    from gapfinder.load.schema_check import Value
 
 # A blob starts with four little-endian 64-bit numbers: domain, schema, payload size, and one that is not needed.
 # Source: nsys-ai's decoder and its fixtures, both made from reports of nsys 2026.
-_HEADER = struct.Struct("<4Q")
-_LONGEST_PAYLOAD = 4_096
+HEADER = struct.Struct("<4Q")
+"""Stands before every payload."""
+
+LONGEST_PAYLOAD = 4_096
+"""Bytes; what is longer is none of NCCL's."""
+
 _NOT_TOLD = -1
 
 # NVTX_PAYLOAD_ENTRY_TYPE_*, of integers on 64-bit Linux, and the flags under which an entry is not the value itself
@@ -39,17 +44,17 @@ _INTEGERS = {
 }
 _INDIRECT = 0b111_1110
 
-# Fields by the names NCCL gives them (src/include/nvtx_payload_schemas.h), whatever the number of their schema.
-_FIELDS = {
+FIELDS = {
     "NCCL communicator ID": "communicator",
     "Message size [bytes]": "bytes",
     "Peer rank": "peer",
     "No. of ranks": "ranks",
 }
+"""The fields that are read, by the names NCCL gives them (src/include/nvtx_payload_schemas.h) in any schema."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """One field of a schema: what it tells, numpy's type and where in the payload."""
 
     column: str
@@ -61,12 +66,12 @@ def read_payloads(database: Database) -> tuple[pd.DataFrame, int]:
     """Return the frame PAYLOADS, and how many payloads of NVTX events could not be decoded."""
     if not database.has_column(NVTX, "binaryData") or not database.has_rows(PAYLOAD_ENTRIES):
         return PAYLOADS.empty(), 0
-    schemas = _schemas(database)
+    schemas = payload_schemas(database)
     rows, groups, unreadable = _grouped(database)
-    columns = {column: np.full(len(rows), _NOT_TOLD, np.int64) for column in _FIELDS.values()}
+    columns = {column: np.full(len(rows), _NOT_TOLD, np.int64) for column in FIELDS.values()}
     decoded = np.zeros(len(rows), np.bool_)
     for header, (places, payloads) in groups.items():
-        entries = _schema(schemas, header)
+        entries = fields_of(schemas, header)
         size = len(payloads[0])
         if entries is None or any(entry.offset + np.dtype(entry.dtype).itemsize > size for entry in entries):
             unreadable += len(places)
@@ -79,18 +84,18 @@ def read_payloads(database: Database) -> tuple[pd.DataFrame, int]:
     return PAYLOADS.frame(table_columns | {name: values[decoded] for name, values in columns.items()}), unreadable
 
 
-def _schemas(database: Database) -> dict[int, dict[int, tuple[_Entry, ...] | None]]:
+def payload_schemas(database: Database) -> dict[int, dict[int, tuple[Entry, ...] | None]]:
     """Return the fields that are wanted by schema and domain; None where two processes mean different things by them.
 
     The table has no process column: rows of several processes stand side by side, and repeat.
     """
-    found: dict[tuple[int, int], dict[int, set[_Entry | None]]] = {}
+    found: dict[tuple[int, int], dict[int, set[Entry | None]]] = {}
     wanted = ("schemaId", "domainId", "idx", "flags", "type", "name", "offset")
     for schema, domain, place, flags, kind, name, offset in set(database.small_table(PAYLOAD_ENTRIES, wanted)):
         if isinstance(schema, int) and isinstance(domain, int) and isinstance(place, int):
             entry = _entry(place, flags=flags, kind=kind, name=name, offset=offset)
             found.setdefault((schema, domain), {}).setdefault(place, set()).add(entry)
-    schemas: dict[int, dict[int, tuple[_Entry, ...] | None]] = {}
+    schemas: dict[int, dict[int, tuple[Entry, ...] | None]] = {}
     for (schema, domain), places in sorted(found.items()):
         is_clear = all(len(entries) == 1 for entries in places.values())
         fields = tuple(entry for entries in places.values() for entry in entries if entry is not None)
@@ -98,19 +103,19 @@ def _schemas(database: Database) -> dict[int, dict[int, tuple[_Entry, ...] | Non
     return schemas
 
 
-def _offset(entry: _Entry) -> int:
+def _offset(entry: Entry) -> int:
     return entry.offset
 
 
-def _entry(place: int, *, flags: Value, kind: Value, name: Value, offset: Value) -> _Entry | None:
+def _entry(place: int, *, flags: Value, kind: Value, name: Value, offset: Value) -> Entry | None:
     """Return what a row of the table declares; None where it is not wanted or not a plain integer."""
-    column = _FIELDS.get(name.decode("utf-8", errors="replace")) if isinstance(name, bytes) else None
+    column = FIELDS.get(name.decode("utf-8", errors="replace")) if isinstance(name, bytes) else None
     dtype = _INTEGERS.get(kind) if isinstance(kind, int) else None
     start = 0 if offset is None and place == 0 else offset  # as nsys writes the first one
     is_direct = flags is None or (isinstance(flags, int) and not flags & _INDIRECT)
     if column is None or dtype is None or not is_direct or not isinstance(start, int) or start < 0:
         return None
-    return _Entry(column, dtype, start)
+    return Entry(column, dtype, start)
 
 
 def _grouped(database: Database) -> tuple[Integers, dict[bytes, tuple[list[int], list[bytes]]], int]:
@@ -118,17 +123,17 @@ def _grouped(database: Database) -> tuple[Integers, dict[bytes, tuple[list[int],
     times: list[tuple[int, int, int]] = []
     groups: dict[bytes, tuple[list[int], list[bytes]]] = {}
     unreadable = 0
-    for start, end, thread, blob in database.rows_with(
-        NVTX, ("start", "end", "globalTid", "binaryData"), present="binaryData"
+    for start, end, thread, blob in database.rows(
+        NVTX, (), ("start", "end", "globalTid", "binaryData"), present="binaryData"
     ):
         if not isinstance(blob, bytes) or not isinstance(start, int) or not isinstance(thread, int):
             unreadable += 1
             continue
-        if not 0 <= len(blob) - _HEADER.size <= _LONGEST_PAYLOAD:
+        if not 0 <= len(blob) - HEADER.size <= LONGEST_PAYLOAD:
             unreadable += 1
             continue
-        payload = blob[_HEADER.size :]
-        header = blob[: _HEADER.size] + len(payload).to_bytes(2, "little")
+        payload = blob[HEADER.size :]
+        header = blob[: HEADER.size] + len(payload).to_bytes(2, "little")
         places, payloads = groups.setdefault(header, ([], []))
         places.append(len(times))
         payloads.append(payload)
@@ -136,10 +141,10 @@ def _grouped(database: Database) -> tuple[Integers, dict[bytes, tuple[list[int],
     return np.array(times, np.int64).reshape(-1, 3), groups, unreadable
 
 
-def _schema(schemas: Mapping[int, Mapping[int, tuple[_Entry, ...] | None]], header: bytes) -> tuple[_Entry, ...] | None:
+def fields_of(schemas: Mapping[int, Mapping[int, tuple[Entry, ...] | None]], header: bytes) -> tuple[Entry, ...] | None:
     """Return the wanted fields behind a header; None where its size is wrong, or its schema unknown or unclear."""
-    domain, schema, size, _ = _HEADER.unpack_from(header)
-    if size != int.from_bytes(header[_HEADER.size :], "little"):
+    domain, schema, size, _ = HEADER.unpack_from(header)
+    if size != int.from_bytes(header[HEADER.size :], "little"):
         return None
     by_domain = schemas.get(schema, {})
     # Domains are numbered per process; where all of them agree on a schema, it does not matter whose it is.
@@ -147,7 +152,7 @@ def _schema(schemas: Mapping[int, Mapping[int, tuple[_Entry, ...] | None]], head
     return told.pop() if len(told) == 1 else None
 
 
-def _values(table: np.ndarray[tuple[int, int], np.dtype[np.uint8]], entry: _Entry) -> Integers:
+def _values(table: np.ndarray[tuple[int, int], np.dtype[np.uint8]], entry: Entry) -> Integers:
     """Return one field of all payloads; unsigned numbers above the largest int64 come out negative, as nsys's do."""
     dtype = np.dtype(entry.dtype)
     values = table[:, entry.offset : entry.offset + dtype.itemsize].copy().view(dtype).reshape(-1)

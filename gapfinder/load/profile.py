@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gapfinder.tables import OS_CALLS, OVERHEADS, PAYLOADS
+from gapfinder.tables import CLOCKS, OS_CALLS, OVERHEADS, PAYLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,7 @@ class Profile:
         read_calls: reads the CUDA API calls (frame CALLS); they are as many as the kernels, so only when asked.
         read_os_calls: reads the calls into the operating system (frame OS_CALLS): they can be as many.
         read_overheads: reads what the profiler and the driver took for themselves (frame OVERHEADS).
+        read_clocks: reads how fast GPUs were clocked (frame CLOCKS).
         read_payloads: reads what NCCL attached to its ranges (frame PAYLOADS), and how many could not be decoded.
         notes: what a reader of the results must know about this file, each one sentence.
     """
@@ -53,5 +54,6 @@ class Profile:
     has_kernel_names: bool = True
     read_os_calls: Callable[[], pd.DataFrame] = OS_CALLS.empty
     read_overheads: Callable[[], pd.DataFrame] = OVERHEADS.empty
+    read_clocks: Callable[[], pd.DataFrame] = CLOCKS.empty
     read_payloads: Callable[[], tuple[pd.DataFrame, int]] = lambda: (PAYLOADS.empty(), 0)
     notes: tuple[str, ...] = ()

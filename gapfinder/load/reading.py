@@ -9,6 +9,7 @@ from gapfinder.errors import InputError
 from gapfinder.export import export_report
 from gapfinder.load.about import read_about
 from gapfinder.load.checks import Content, check_database, file_state, judge_content
+from gapfinder.load.clocks import read_clocks
 from gapfinder.load.database import Database
 from gapfinder.load.devices import read_devices
 from gapfinder.load.host import read_os_calls, read_overheads
@@ -19,17 +20,18 @@ from gapfinder.load.operations import read_calls, read_copies, read_graphs, read
 from gapfinder.load.payloads import read_payloads
 from gapfinder.load.places import find_places, place
 from gapfinder.load.profile import Profile
-from gapfinder.load.schema import NVTX, OS_CALLS, RUNTIME
+from gapfinder.load.schema import GPU_METRICS, NVTX, OS_CALLS, RUNTIME, TABLES
 from gapfinder.load.unpack import Unpacked
-from gapfinder.tables import CALLS
+from gapfinder.tables import CALLS, CLOCKS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
 
 
-class _Export:
+class Export:
     """A checked database; keeps what was unpacked for as long as somebody may read from it."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
@@ -48,11 +50,12 @@ class _Export:
         self._path = path
         self._state = file_state(path)
 
-    def open(self) -> Database:
-        """Open the database, if it still is the one that was checked."""
+    def open(self, *, tables: Sequence[str] = TABLES) -> Database:
+        """Open the database for reading these tables, if it still is the one that was checked."""
         if file_state(self._path) != self._state:
             raise InputError(f"{self._name}: changed while it was being read; load it again")
-        return Database(check_database(self._path, limits=self._limits), name=self._name, limits=self._limits)
+        file = check_database(self._path, limits=self._limits)
+        return Database(file, name=self._name, limits=self._limits, tables=tables)
 
     def read_calls(self) -> pd.DataFrame:
         """Return the frame CALLS."""
@@ -69,6 +72,11 @@ class _Export:
         with self.open() as database:
             return read_overheads(database)
 
+    def read_clocks(self) -> pd.DataFrame:
+        """Return the frame CLOCKS."""
+        with self.open() as database:
+            return read_clocks(database)
+
     def read_payloads(self) -> tuple[pd.DataFrame, int]:
         """Return the frame PAYLOADS, and how many payloads could not be decoded."""
         with self.open() as database:
@@ -80,7 +88,7 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
 
     The file is never written to, and whatever is in it, nothing but InputError or NsysError comes out.
     """
-    export = _Export(path, limits)
+    export = Export(path, limits)
     with export.open() as database:
         about = read_about(database)
         operations, place_notes = place(
@@ -112,6 +120,7 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
             read_calls=export.read_calls if database.has_rows(RUNTIME) else CALLS.empty,
             read_os_calls=export.read_os_calls,
             read_overheads=export.read_overheads,
+            read_clocks=export.read_clocks if database.has_rows(GPU_METRICS) else CLOCKS.empty,
             read_payloads=export.read_payloads,
         )
         slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.words import lane_name
 from gapfinder.render.lane_tables import shown_lanes
-from gapfinder.render.table import Column, Kind, Table, left_out
+from gapfinder.render.table import NOTHING, Column, Kind, Table, filled, left_out
 from gapfinder.render.words import UNKNOWN, cause_words
 from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration, format_share
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _CAUSES = 6
 _OFTEN = 0.5
-_NOTHING = "-"
 
 
 def causes_shown(analysis: Analysis, *, limit: int) -> list[Cause]:
@@ -64,7 +63,6 @@ def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
     if not shown:
         return None
     rows = [_collective_cells(analysis, one) for one in shown]
-    filled = [place for place, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NOTHING}]
     columns = (
         Column("operation", Kind.LABEL),
         Column("group", Kind.LABEL),
@@ -73,12 +71,14 @@ def collective_table(analysis: Analysis, *, limit: int) -> Table | None:
         Column("mostly last", Kind.WORD),
     )
     caption = "Times are summed over lanes; hidden is a share of exposed and hidden. Wait is what a lane had to wait"
-    return Table(
-        title="Collectives",
-        caption=f"{caption} for the last one.{_unmatched(analysis)}{_buckets(analysis)}"
-        + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
-        columns=tuple(columns[place] for place in filled),
-        rows=tuple(tuple(row[place] for place in filled) for row in rows),
+    return filled(
+        Table(
+            title="Collectives",
+            caption=f"{caption} for the last one.{_unmatched(analysis)}{_ideals(analysis)}{_buckets(analysis)}"
+            + left_out(len(shown), len(analysis.collectives), "kind", "the most exposed"),
+            columns=columns,
+            rows=tuple(rows),
+        )
     )
 
 
@@ -87,21 +87,20 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
     several = len({other.communicator for other in analysis.collectives}) > 1
     both = one.hidden_ns + one.exposed_ns
     mean = None if one.bytes_total is None else one.bytes_total // max(one.instances, 1)
-    transfer = one.transfer_ns or one.total_ns
-    late = _NOTHING
+    late = NOTHING
     if one.late_lane is not None and one.late_share is not None and one.late_share > _OFTEN:
         late = lane_name(analysis, one.late_lane)
     return (
         one.operation,
-        one.communicator if several else _NOTHING,
-        format_count(one.instances) if one.per_step is None else _NOTHING,
-        _NOTHING if one.per_step is None else f"{one.per_step:.4g}",
+        one.communicator if several else NOTHING,
+        format_count(one.instances) if one.per_step is None else NOTHING,
+        NOTHING if one.per_step is None else f"{one.per_step:.4g}",
         format_duration(one.exposed_ns),
-        format_share(one.hidden_ns / both) if both else _NOTHING,
-        *(_NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
-        _NOTHING if mean is None else format_bytes(mean),
-        _NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
-        format_share(one.ideal_ns / transfer) if one.ideal_ns and transfer else _NOTHING,
+        format_share(one.hidden_ns / both) if both else NOTHING,
+        *(NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
+        NOTHING if mean is None else format_bytes(mean),
+        NOTHING if one.bus_bandwidth is None else format_bandwidth(one.bus_bandwidth),
+        NOTHING if one.ideal_share is None else format_share(one.ideal_share),
         late,
     )
 
@@ -109,6 +108,13 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
 def _unmatched(analysis: Analysis) -> str:
     unmatched = sum(one.unmatched for one in analysis.collectives)
     return f" {format_count(unmatched, 'operation')} found no partner on other lanes." if unmatched else ""
+
+
+def _ideals(analysis: Analysis) -> str:
+    """Return what ideal times rest on, where there are any."""
+    if analysis.link is None or all(one.ideal_share is None for one in analysis.collectives):
+        return ""
+    return f" Ideal times are those of the link: {analysis.link.reason}."
 
 
 def _buckets(analysis: Analysis) -> str:
@@ -127,17 +133,18 @@ def straggler_table(analysis: Analysis) -> Table | None:
     """Return the lanes that are slow in most steps; None where there are none."""
     if not analysis.stragglers:
         return None
-    return Table(
+    table = Table(
         title="Stragglers",
         caption="Lanes that are 20 % over the median in most steps, compared with the median lane.",
         columns=(
             Column("lane", Kind.WORD),
-            *(Column(name) for name in ("slow steps", "compute", "launches later by", "data loading")),
+            *(Column(name) for name in ("slow steps", "compute", "clock", "launches later by", "data loading")),
             Column("what differs", Kind.WORD),
             Column("others waited"),
         ),
         rows=tuple(_straggler_row(analysis, one) for one in analysis.stragglers),
     )
+    return filled(table)
 
 
 def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
@@ -146,6 +153,7 @@ def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
         lane_name(analysis, one.lane),
         f"{format_count(slow)} of {format_count(steps)}",
         f"{one.compute_ratio:.2f} times",
+        NOTHING if one.clock_ratio is None else f"{one.clock_ratio:.2f} times",
         format_duration(one.launch_delay_ns),
         UNKNOWN if one.data_ratio is None else f"{one.data_ratio:.2f} times",
         one.what_differs,

@@ -26,6 +26,8 @@ _ON_THE_GPU = _TOLD_BY_TIMES | {
     Cause.GRAPH_UNKNOWN,
 }
 
+_LATE = (Cause.LAUNCH_BOUND, Cause.HOST_CODE, Cause.DEVICE_WAIT, Cause.UNKNOWN)
+
 
 def evidence_words(analysis: Analysis, hole: Hole) -> str:
     """Return what a hole's cause rests on ("AllReduce: rank 3 came late: 7.090 ms wait, 4.020 ms transfer")."""
@@ -54,7 +56,7 @@ def _host(seen: Evidence, hole: Hole) -> Iterator[str]:
         yield " ".join(filter(None, (seen.call, length, where)))
     elif where:
         yield where
-    if seen.launch_delay_ns is not None and hole.cause in (Cause.LAUNCH_BOUND, Cause.DEVICE_WAIT, Cause.UNKNOWN):
+    if seen.launch_delay_ns is not None and hole.cause in _LATE:
         delay = format_duration(abs(seen.launch_delay_ns))
         yield f"next launch {delay} {'after' if seen.launch_delay_ns >= 0 else 'before'} its start"
 

@@ -13,7 +13,17 @@ from gapfinder.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, StepSpread, Straggler
+    from gapfinder.explanations import (
+        Cause,
+        CollectiveSummary,
+        Evidence,
+        Finding,
+        KernelTotal,
+        StepCommunication,
+        StepSpread,
+        Straggler,
+    )
+    from gapfinder.links import Link
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
 
@@ -32,7 +42,10 @@ def render_json(analysis: Analysis) -> str:
         "source": _source(analysis.source),
         "lanes": [_lane(lane) for lane in analysis.lanes],
         "total": _total(analysis.total),
+        "link": None if analysis.link is None else _plain(analysis.link),
         "collectives": [_plain(collective) for collective in analysis.collectives],
+        "kernels": [_plain(kernel) for kernel in analysis.kernels],
+        "collective_steps": [_plain(step) for step in analysis.collective_steps],
         "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
         "world_size": analysis.world_size,
@@ -41,6 +54,11 @@ def render_json(analysis: Analysis) -> str:
         "findings": [_finding(finding) for finding in analysis.findings],
         "coverage": _coverage(analysis),
     }
+    return encode(document)
+
+
+def encode(document: Object) -> str:
+    """Return `document` as JSON that no terminal and no reader stumbles over."""
     text = _laid_out(document, indent="") + "\n"
     return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
@@ -144,7 +162,9 @@ def _evidence(hole: Hole) -> Object:
     return {"before": hole.before, "after": hole.after, **seen, "shares": _by_cause(hole.evidence.shares)}
 
 
-def _plain(value: CollectiveSummary | StepSpread | Straggler | SlowRank | Evidence) -> Object:
+def _plain(
+    value: Link | CollectiveSummary | KernelTotal | SlowRank | StepCommunication | StepSpread | Straggler | Evidence,
+) -> Object:
     """Return a result as an object with the names of its fields."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
@@ -173,6 +193,8 @@ def _step(step: Step, *, is_idle_known: bool) -> Object:
         "overlap_ratio": step.overlap_ratio,
         "idle_ns": step.budget.idle_ns if is_idle_known else None,
         "exposed_ns": step.budget.exposed_ns,
+        "communication_ns": step.budget.communication_ns,
+        "hidden_ns": step.budget.hidden_ns,
     }
 
 

@@ -30,20 +30,20 @@ def render_markdown(analysis: Analysis) -> str:
 
 def _blocks(analysis: Analysis) -> Iterator[str]:
     yield "## gapfinder"
-    yield _escape(verdict(analysis))
+    yield escape(verdict(analysis))
     if analysis.findings:
         yield "### Findings"
-        yield "\n".join(f"- {_escape(words)}" for words in _findings(analysis))
+        yield "\n".join(f"- {escape(words)}" for words in _findings(analysis))
     for table in report_tables(analysis, lanes=_LANES, holes=_HOLES):
-        yield f"### {_escape(table.title)}"
+        yield f"### {escape(table.title)}"
         if table.rows:
-            yield _table(table)
-        yield _escape(table.caption)
+            yield table_markdown(table)
+        yield escape(table.caption)
     remarks = notes(analysis)
     if remarks:
         yield "### Not measured, and worth knowing"
-        yield "\n".join(f"- {_escape(remark)}" for remark in remarks)
-    yield f"Source: {_escape(source_words(analysis))}"
+        yield "\n".join(f"- {escape(remark)}" for remark in remarks)
+    yield f"Source: {escape(source_words(analysis))}"
 
 
 def _findings(analysis: Analysis) -> Iterator[str]:
@@ -58,8 +58,9 @@ def _findings(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _table(table: Table) -> str:
-    header = [_escape(column.header) for column in table.columns]
+def table_markdown(table: Table) -> str:
+    """Return a table as Markdown."""
+    header = [escape(column.header) for column in table.columns]
     rule = ["---:" if column.kind is Kind.NUMBER else ":---" for column in table.columns]
     rows = [[_cell(*item) for item in zip(row, table.columns, strict=True)] for row in table.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
@@ -70,8 +71,9 @@ def _cell(text: str, column: Column) -> str:
     if column.kind is Kind.NAME:
         text = short_name(text)
         text = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + ELLIPSIS
-    return _escape(text)
+    return escape(text)
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """Return text in which nothing is Markdown or HTML markup."""
     return _MARKUP.sub(r"\\\1", visible(text))

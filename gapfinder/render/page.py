@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Severity
@@ -12,9 +11,10 @@ from gapfinder.render.cause_tables import collective_table, straggler_table
 from gapfinder.render.finding_words import lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
-from gapfinder.render.page_parts import escape, section, table_html
+from gapfinder.render.page_parts import budget_bar, escape, page, section, table_html
 from gapfinder.render.parts import is_known, parts
 from gapfinder.render.process_tables import process_tables
+from gapfinder.render.spread_table import spread_table
 from gapfinder.render.table import left_out
 from gapfinder.render.verdict import notes, verdict
 from gapfinder.render.words import UNKNOWN, source_words, unbroken, worst_lane
@@ -23,32 +23,16 @@ from gapfinder.units import format_count, format_duration, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gapfinder.budget import Budget
     from gapfinder.explanations import Finding
-    from gapfinder.model import Analysis, Budget, Lane
+    from gapfinder.model import Analysis, Lane
 
 _LANES, _STEP_LANES, _STEPS, _HOLES, _NAMES, _COLLECTIVES = 64, 16, 50, 50, 50, 50
-_LABELLED_FROM = 0.12
 
 
 def render_html(analysis: Analysis) -> str:
     """Return the report as an HTML page in which no name from the profile can be markup."""
-    body = "\n".join(_body(analysis))
-    style = resources.files("gapfinder.render").joinpath("page.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>gapfinder: {escape(source_words(analysis))}</title>
-<style>
-{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
+    return page(f"gapfinder: {source_words(analysis)}", body=_body(analysis))
 
 
 def _body(analysis: Analysis) -> Iterator[str]:
@@ -65,6 +49,7 @@ def _body(analysis: Analysis) -> Iterator[str]:
         yield section(lane_table(analysis, limit=_LANES))
         yield section(hole_table(analysis, limit=_HOLES))
         yield section(step_table(analysis, limit=_LANES))
+        yield section(spread_table(analysis, limit=_STEPS))
         yield from _steps(analysis)
         yield section(name_table(analysis, limit=_NAMES))
     yield from map(section, process_tables(analysis, limit=_LANES, steps=_STEPS))
@@ -119,21 +104,8 @@ def _spoken(analysis: Analysis, index: int) -> str:
 
 
 def _bar(analysis: Analysis, lane: Lane, budget: Budget, *, label: str = "", full_ns: int = 0) -> str:
-    """Return the parts side by side, each as wide as it is long; `full_ns` is the length of the whole width."""
-    segments = []
-    for part in parts(analysis):
-        ns = part.measure(budget)
-        if not ns:
-            continue
-        known = is_known(lane, part)
-        ratio = ns / max(budget.window_ns, full_ns)
-        text = (format_share(ns / budget.window_ns) if known else "not measured") if label else ""
-        inner = f"<i>{text}</i>" if text and ratio >= _LABELLED_FROM else ""
-        segments.append(f'<span class="{part.key if known else UNKNOWN}" style="flex-grow:{ns}">{inner}</span>')
-    if full_ns > budget.window_ns:
-        segments.append(f'<span class="rest" style="flex-grow:{full_ns - budget.window_ns}"></span>')
-    role = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
-    return f'<div class="bar" {role}>{"".join(segments)}</div>'
+    is_idle_known = lane.idle_reason is None
+    return budget_bar(budget, shown=parts(analysis), is_idle_known=is_idle_known, label=label, full_ns=full_ns)
 
 
 def _steps(analysis: Analysis) -> Iterator[str]:

@@ -3,16 +3,64 @@
 from __future__ import annotations
 
 import html
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
+from gapfinder.render.parts import IDLE
 from gapfinder.render.table import Kind
-from gapfinder.render.words import short_name, unbroken
+from gapfinder.render.words import UNKNOWN, short_name, unbroken
+from gapfinder.units import format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from gapfinder.budget import Budget
+    from gapfinder.render.parts import Part
     from gapfinder.render.table import Column, Table
+
+_LABELLED_FROM = 0.12
+
+
+def page(title: str, *, body: Iterable[str]) -> str:
+    """Return a whole page of these sections; it needs no other file and no network."""
+    style = resources.files("gapfinder.render").joinpath("page.css").read_text(encoding="utf-8")
+    content = "\n".join(body)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{content}
+</body>
+</html>
+"""
+
+
+def budget_bar(
+    budget: Budget, *, shown: Iterable[Part], is_idle_known: bool = True, label: str = "", full_ns: int = 0
+) -> str:
+    """Return the parts side by side, each as wide as it is long; `full_ns` is the length of the whole width."""
+    segments = []
+    for part in shown:
+        ns = part.measure(budget)
+        if not ns:
+            continue
+        known = is_idle_known or part is not IDLE
+        ratio = ns / max(budget.window_ns, full_ns)
+        text = (format_share(ns / budget.window_ns) if known else "not measured") if label else ""
+        inner = f"<i>{text}</i>" if text and ratio >= _LABELLED_FROM else ""
+        segments.append(f'<span class="{part.key if known else UNKNOWN}" style="flex-grow:{ns}">{inner}</span>')
+    if full_ns > budget.window_ns:
+        segments.append(f'<span class="rest" style="flex-grow:{full_ns - budget.window_ns}"></span>')
+    role = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
+    return f'<div class="bar" {role}>{"".join(segments)}</div>'
 
 
 def section(table: Table | None) -> str:

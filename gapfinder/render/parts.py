@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from gapfinder.model import Analysis, Budget, Lane
+    from gapfinder.budget import Budget
+    from gapfinder.model import Analysis, Lane
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +46,12 @@ _PARTS = (
 
 def parts(analysis: Analysis) -> tuple[Part, ...]:
     """Return the parts to show; graphs only where there are any."""
-    has_graphs = any(lane.budget.graph_only_ns for lane in analysis.lanes)
+    return parts_of(lane.budget for lane in analysis.lanes)
+
+
+def parts_of(budgets: Iterable[Budget]) -> tuple[Part, ...]:
+    """Return the parts to show of these budgets; graphs only where there are any."""
+    has_graphs = any(budget.graph_only_ns for budget in budgets)
     return tuple(part for part in _PARTS if has_graphs or part is not _GRAPH)
 
 

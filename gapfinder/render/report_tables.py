@@ -8,6 +8,7 @@ from gapfinder.render.cause_tables import cause_table, collective_table, straggl
 from gapfinder.render.hole_tables import hole_table, name_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.process_tables import process_tables
+from gapfinder.render.spread_table import spread_table
 
 if TYPE_CHECKING:
     from gapfinder.model import Analysis
@@ -27,6 +28,7 @@ def report_tables(analysis: Analysis, *, lanes: int, holes: int) -> list[Table]:
         straggler_table(analysis),
         collective_table(analysis, limit=_COLLECTIVES),
         step_table(analysis, limit=lanes),
+        spread_table(analysis, limit=_STEPS),
         longest_steps(analysis, limit=_STEPS),
         *on_the_host,
         hole_table(analysis, limit=holes),

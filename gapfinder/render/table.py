@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gapfinder.units import format_shown
@@ -34,6 +34,20 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+NOTHING = "-"
+"""What a cell says where something does not apply or is not known."""
+
+
+def filled(table: Table) -> Table:
+    """Return the table without the columns in which no row says anything."""
+    places = [place for place, cells in enumerate(zip(*table.rows, strict=True)) if set(cells) != {NOTHING}]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
+    )
 
 
 def left_out(shown: int, total: int, noun: str, which: str) -> str:

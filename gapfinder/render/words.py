@@ -9,7 +9,8 @@ from gapfinder.analysis.classify import function_name
 from gapfinder.findings.words import lane_names, listed
 
 if TYPE_CHECKING:
-    from gapfinder.model import Analysis, Budget, Hole
+    from gapfinder.budget import Budget
+    from gapfinder.model import Analysis, Hole
 
 UNKNOWN = "unknown"
 """What a table cell says where a sentence says "not measured: reason"."""

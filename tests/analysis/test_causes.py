@@ -19,6 +19,8 @@ US = 1_000
 MAIN, AUTOGRAD, WATCHDOG = 100, 158, 144
 SEND_RECEIVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 DEVICE_TO_HOST, DEVICE_TO_DEVICE = 2, 8
+LAUNCH = 10 * US
+"""The last launch of `hole` and its latency."""
 PAGEABLE, PINNED, DEVICE = 0, 1, 2
 
 
@@ -42,11 +44,49 @@ def hole(*between: object, launch: int = 9_990 * US, ends: int = 10 * MS, tid: i
     return found
 
 
-def test_host_code_that_nothing_explains_is_launch_bound() -> None:
+def host_code(ns: int) -> dict[Cause, int]:
+    """Return what is charged for silence up to the last launch of `hole`: its call and its latency are launching."""
+    return {Cause.HOST_CODE: ns - LAUNCH, Cause.LAUNCH_BOUND: LAUNCH}
+
+
+def test_a_long_silence_that_nothing_explains_is_host_code() -> None:
     found = hole()
-    assert found.evidence.shares == {Cause.LAUNCH_BOUND: 9 * MS}
-    assert found.cause is Cause.LAUNCH_BOUND
+    assert found.evidence.shares == host_code(9 * MS)
+    assert found.cause is Cause.HOST_CODE
     assert found.evidence.launch_delay_ns == 8_990 * US
+
+
+def calls_every(ns: int, *, tid: int = MAIN) -> list[R]:
+    """Return calls of 5 µs that begin `ns` apart, from before the hole until its end's launch."""
+    return [
+        R(start, start + 5 * US, number, "cudaEventRecord_v3020", tid=tid)
+        for number, start in enumerate(range(9_990 * US - ns, 0, -ns), start=10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("apart", "shares"),
+    [
+        (105 * US, {Cause.LAUNCH_BOUND: 9 * MS}),  # 100 µs from the end of one to the next
+        (100 * US, {Cause.LAUNCH_BOUND: 9 * MS}),
+    ],
+)
+def test_calls_close_together_are_launch_bound(apart: int, shares: dict[Cause, int]) -> None:
+    assert hole(*calls_every(apart)).evidence.shares == shares
+
+
+def test_calls_far_apart_are_host_code_but_for_the_calls() -> None:
+    found = hole(*calls_every(110 * US))
+    inside = [start for start in range(9_990 * US - 110 * US, 0, -110 * US) if start >= MS]
+    assert found.evidence.shares == {
+        Cause.HOST_CODE: 9 * MS - 5 * US * len(inside) - LAUNCH,
+        Cause.LAUNCH_BOUND: 5 * US * len(inside) + LAUNCH,
+    }
+    assert found.cause is Cause.HOST_CODE
+
+
+def test_calls_of_a_thread_that_launches_nothing_tell_nothing_of_the_one_that_does() -> None:
+    assert hole(*calls_every(50 * US, tid=WATCHDOG)).evidence.shares == host_code(9 * MS)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +114,7 @@ def test_host_code_that_nothing_explains_is_launch_bound() -> None:
 )
 def test_what_the_launching_thread_did_explains_the_time_until_its_launch(event: object, cause: Cause) -> None:
     found = hole(event)
-    assert found.evidence.shares == {cause: 6 * MS, Cause.LAUNCH_BOUND: 3 * MS}
+    assert found.evidence.shares == {cause: 6 * MS, **host_code(3 * MS)}
     assert found.cause is cause
 
 
@@ -98,7 +138,11 @@ def test_what_the_launching_thread_did_explains_the_time_until_its_launch(event:
     ids=str,
 )
 def test_what_holds_nobody_up_explains_nothing(event: object) -> None:
-    assert hole(event).evidence.shares == {Cause.LAUNCH_BOUND: 9 * MS}
+    in_call = 6 * MS if isinstance(event, R) and (event.pid, event.tid) == (100, MAIN) else 0
+    assert hole(event).evidence.shares == {
+        Cause.HOST_CODE: 9 * MS - in_call - LAUNCH,
+        Cause.LAUNCH_BOUND: in_call + LAUNCH,
+    }
 
 
 def test_each_moment_is_charged_once_to_the_most_telling_event() -> None:
@@ -114,7 +158,7 @@ def test_each_moment_is_charged_once_to_the_most_telling_event() -> None:
         Cause.ALLOCATOR: 1 * MS,
         Cause.DATA_LOADING: 4 * MS,
         Cause.OS_CALL: 2 * MS,
-        Cause.LAUNCH_BOUND: 1 * MS,
+        **host_code(1 * MS),
     }
     assert (found.evidence.call, found.evidence.call_ns) == ("poll", 4 * MS)
     assert found.evidence.nvtx == "data loading"
@@ -122,20 +166,24 @@ def test_each_moment_is_charged_once_to_the_most_telling_event() -> None:
 
 def test_a_checkpoint_explains_the_calls_in_it() -> None:
     found = hole(N(2 * MS, 8 * MS, "checkpoint"), S(2 * MS, 7 * MS, "write"), R(7 * MS, 8 * MS, 9, "cudaFree_v3020"))
-    assert found.evidence.shares == {Cause.CHECKPOINT: 6 * MS, Cause.LAUNCH_BOUND: 3 * MS}
+    assert found.evidence.shares == {Cause.CHECKPOINT: 6 * MS, **host_code(3 * MS)}
 
 
 def test_a_call_waits_while_the_profiler_flushes_in_a_thread_of_its_own() -> None:
     found = hole(V(2 * MS, 5 * MS, tid=WATCHDOG), R(4 * MS, 6 * MS, 9, "cudaEventRecord_v3020"))
-    assert found.evidence.shares == {Cause.PROFILER_OVERHEAD: 1 * MS, Cause.LAUNCH_BOUND: 8 * MS}
+    assert found.evidence.shares == {
+        Cause.PROFILER_OVERHEAD: 1 * MS,
+        Cause.HOST_CODE: 7 * MS - LAUNCH,
+        Cause.LAUNCH_BOUND: 1 * MS + LAUNCH,
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "length", "shares"),
     [
-        ("other", 2 * MS, {Cause.WARM_UP: 2 * MS, Cause.LAUNCH_BOUND: 7 * MS}),
-        ("other", 200 * US, {Cause.LAUNCH_BOUND: 9 * MS}),
-        (GEMM, 2 * MS, {Cause.LAUNCH_BOUND: 9 * MS}),
+        ("other", 2 * MS, {Cause.WARM_UP: 2 * MS, Cause.HOST_CODE: 7 * MS}),
+        ("other", 200 * US, {Cause.LAUNCH_BOUND: 200 * US, Cause.HOST_CODE: 8_800 * US}),
+        (GEMM, 2 * MS, {Cause.LAUNCH_BOUND: 2 * MS, Cause.HOST_CODE: 7 * MS}),
     ],
 )
 def test_a_long_first_launch_of_a_kernel_loads_its_code(name: str, length: int, shares: dict[Cause, int]) -> None:
@@ -159,8 +207,12 @@ def test_a_launch_queued_long_before_means_the_device_waited() -> None:
 def test_what_starts_soon_after_its_launch_was_launched_late_and_not_held_up() -> None:
     late = hole(launch=9_985 * US)  # returns 10 µs before the kernel starts
     held = hole(launch=9_960 * US)  # returns 35 µs before
-    assert late.evidence.shares == {Cause.LAUNCH_BOUND: 9 * MS}
-    assert held.evidence.shares == {Cause.LAUNCH_BOUND: 8_965 * US, Cause.DEVICE_WAIT: 35 * US}
+    assert late.evidence.shares == {Cause.HOST_CODE: 8_985 * US, Cause.LAUNCH_BOUND: 15 * US}
+    assert held.evidence.shares == {
+        Cause.HOST_CODE: 8_960 * US,
+        Cause.LAUNCH_BOUND: 5 * US,
+        Cause.DEVICE_WAIT: 35 * US,
+    }
 
 
 def test_without_a_launch_call_only_the_profiler_is_told() -> None:
@@ -185,7 +237,7 @@ def test_launches_are_found_in_their_own_process() -> None:
         N(1 * MS, 4 * MS, "data loading", pid=100, tid=100),
         N(1 * MS, 4 * MS, "checkpoint", pid=101, tid=101),
     )
-    assert first.causes == {Cause.DATA_LOADING: 3 * MS, Cause.LAUNCH_BOUND: 1 * MS}
+    assert first.causes == {Cause.DATA_LOADING: 3 * MS, **host_code(1 * MS)}
     assert second.causes == {Cause.DEVICE_WAIT: 4 * MS}
 
 
@@ -196,7 +248,7 @@ class TestThreads:
         found = hole(
             S(8 * MS, 10 * MS, "pthread_cond_wait"), N(1 * MS, 7 * MS, "data loading"), tid=AUTOGRAD
         )  # fmt: skip
-        assert found.evidence.shares == {Cause.DATA_LOADING: 6 * MS, Cause.LAUNCH_BOUND: 3 * MS}
+        assert found.evidence.shares == {Cause.DATA_LOADING: 6 * MS, **host_code(3 * MS)}
         assert found.evidence.nvtx == "data loading"
 
     def test_the_sleep_of_who_handed_over_explains_nothing(self) -> None:
@@ -204,8 +256,12 @@ class TestThreads:
         sleep = S(500 * US, 11 * MS, "pthread_cond_wait")
         rows = (R(2 * MS, 2_005 * US, 3, tid=AUTOGRAD), M(2_010 * US, 2_012 * US, correlation=3))
         found = hole(sleep, *rows, tid=AUTOGRAD)
-        assert found.evidence.shares == {Cause.LAUNCH_BOUND: 9 * MS - 2 * US, Cause.HOST_TO_DEVICE_COPY: 2 * US}
-        assert found.evidence.call == "cudaLaunchKernel_v7000"
+        launching = 5 * US + LAUNCH  # the copy's launch, and the last one
+        assert found.evidence.shares == {
+            Cause.HOST_CODE: 9 * MS - 2 * US - launching,
+            Cause.LAUNCH_BOUND: launching,
+            Cause.HOST_TO_DEVICE_COPY: 2 * US,
+        }
 
     def test_back_in_the_main_thread_its_own_doings_explain(self) -> None:
         rows = (
@@ -214,7 +270,7 @@ class TestThreads:
             R(1_100 * US, 4_100 * US, 4, "cudaStreamSynchronize_v3020"),
             N(5 * MS, 9 * MS, "data loading", tid=AUTOGRAD),
         )
-        assert hole(*rows).evidence.shares == {Cause.SYNCHRONISATION: 3 * MS, Cause.LAUNCH_BOUND: 6 * MS}
+        assert hole(*rows).evidence.shares == {Cause.SYNCHRONISATION: 3 * MS, **host_code(6 * MS)}
 
     def test_a_thread_at_work_of_its_own_is_not_asked_once_the_launching_one_took_over(self) -> None:
         """A thread that writes checkpoints in the background launches a copy early on."""
@@ -224,7 +280,12 @@ class TestThreads:
             R(1_010 * US, 1_012 * US, 4, "cudaEventRecord_v3020"),
         )
         found = hole(*rows)
-        assert found.evidence.shares == {Cause.CHECKPOINT: 10 * US, Cause.LAUNCH_BOUND: 8_990 * US}
+        launching = 2 * US + LAUNCH  # the main thread's own calls
+        assert found.evidence.shares == {
+            Cause.CHECKPOINT: 10 * US,
+            Cause.HOST_CODE: 8_990 * US - launching,
+            Cause.LAUNCH_BOUND: launching,
+        }
 
 
 class TestCopies:
@@ -304,7 +365,7 @@ class TestGraphs:
 
     def test_after_an_untraced_graph_launch_idle_time_is_unknown(self) -> None:
         found = hole(R(3 * MS, 4 * MS, 7, "cudaGraphLaunch_v10000"))
-        assert found.evidence.shares == {Cause.LAUNCH_BOUND: 2 * MS, Cause.GRAPH_UNKNOWN: 7 * MS}
+        assert found.evidence.shares == {Cause.HOST_CODE: 2 * MS, Cause.GRAPH_UNKNOWN: 7 * MS}
         assert found.cause is Cause.GRAPH_UNKNOWN
 
     def test_a_graph_launched_while_the_last_kernel_ran_comes_after_it(self) -> None:
@@ -319,7 +380,7 @@ class TestGraphs:
             R(4_990 * US, 4_995 * US, 2),
             K(5 * MS, 6 * MS, correlation=2),
         )
-        assert lane.causes == {Cause.LAUNCH_BOUND: 4 * MS}
+        assert lane.causes == host_code(4 * MS)
 
     def test_a_traced_graph_is_no_hole(self) -> None:
         (lane,) = lanes(
@@ -336,7 +397,7 @@ def test_a_window_cut_inside_a_hole_keeps_its_cause() -> None:
         R(0, 5 * US, 1), K(10 * US, MS, correlation=1), R(9_990 * US, 9_995 * US, 2),
         K(10 * MS, 11 * MS, correlation=2), N(2 * MS, 8 * MS, "data loading"), window=(500 * US, 5 * MS),
     )  # fmt: skip
-    assert lane.causes == {Cause.LAUNCH_BOUND: 1 * MS, Cause.DATA_LOADING: 3 * MS}
+    assert lane.causes == {Cause.HOST_CODE: 1 * MS, Cause.DATA_LOADING: 3 * MS}
 
 
 def test_holes_below_min_gap_are_not_charged() -> None:

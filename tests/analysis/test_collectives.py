@@ -152,7 +152,8 @@ def test_bytes_give_bandwidth_of_the_transfer(name, size, total, bus):
     assert row.bytes_total == total
     assert row.algorithm_bandwidth == pytest.approx(1e9)
     assert row.bus_bandwidth == pytest.approx(bus * 1e9)
-    assert row.ideal_ns == bus * 500_000
+    assert row.ideal_ns == 2 * bus * 500_000  # of both lanes, as their transfers are
+    assert row.ideal_share == bus / 2
 
 
 def test_ranks_outside_the_report_count():
@@ -160,6 +161,72 @@ def test_ranks_outside_the_report_count():
     assert row.bytes_total == 1_000_000
     assert row.bus_bandwidth == pytest.approx(0.75e9)
     assert row.ideal_ns is None
+
+
+def test_ranks_elsewhere_have_no_ideal_on_a_link_that_was_detected():
+    """Two lanes on one host; with four ranks told, two of them may be on another one."""
+    h100 = [(100, 0, 0, "NVIDIA H100 80GB HBM3"), (200, 0, 1, "NVIDIA H100 80GB HBM3")]
+    for ranks, ideal in ((2, 2 * 2_222), (4, None)):
+        made = one_call(REDUCE, 1_000_000, ranks=ranks)
+        analysis = analyze([replace(made, devices=profile(devices=h100).devices)])
+        assert (analysis.link.source, analysis.link.bandwidth) == ("detected", 450e9)
+        assert "datasheet of NVIDIA H100 80GB HBM3" in analysis.link.reason
+        assert analysis.collectives[0].ideal_ns == ideal
+        given = analyze([made], settings=Settings(link_bandwidth=450e9))
+        assert (given.link.source, given.collectives[0].ideal_ns is None) == ("given", False)
+
+
+def repeated(sizes: list[int], transfers: list[int]):
+    """Two lanes and one collective after the other, of these bytes and transfers in µs."""
+    rows, payloads = [], []
+    for number, (size, transfer) in enumerate(zip(sizes, transfers, strict=True)):
+        at = 10_000 * number
+        for pid, wait in ((100, 200), (200, 0)):
+            rows += [launched(number, at + 5, pid)]
+            rows += [k(at + 300 - wait, at + 300 + transfer, REDUCE, stream=20, pid=pid, correlation=number)]
+            payloads += [{"start": at * US, "end": (at + 20) * US, "communicator": 0xABC, "bytes": size, "pid": pid}]
+    return with_payloads(profile(*rows), *payloads)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "transfers", "share"),
+    [
+        ([1 << 20] * 20, [1000] * 20, 1.0),
+        ([1 << 20] * 20, [250] * 5 + [1000] * 15, 0.25),
+        ([1 << 20] * 19, [250] * 5 + [1000] * 14, None),  # too few
+        ([1 << 20] * 20 + [1 << 4] * 25, [1000] * 45, 1.0),  # small ones cost latency, and are another size
+        ([1 << 20] * 10 + [1 << 24] * 10, [1000] * 20, None),  # of no size there are enough
+    ],
+)
+def test_the_usual_speed_is_compared_with_the_fastest_tenth_of_one_size(sizes, transfers, share):
+    (row,) = analyze([repeated(sizes, transfers)]).collectives
+    assert row.own_share == (None if share is None else pytest.approx(share))
+
+
+def test_without_partners_nothing_is_said_of_the_usual_speed():
+    made = repeated([1 << 20] * 20, [250] * 5 + [1000] * 15)
+    (row,) = analyze([made], settings=Settings(gpus=(0,))).collectives
+    assert row.own_share is not None
+    alone = replace(made, kernels=made.kernels[made.kernels["process"] == process(100)])
+    (row,) = analyze([alone]).collectives
+    assert row.own_share is None
+
+
+def test_streams_of_unrelated_reports_are_kept_apart():
+    """Nothing of the second report meets anything of the first: other counts at other times."""
+    one = profile(*(k(at, at + 50, REDUCE, stream=20) for at in (0, 1000, 5000)))
+    other = profile(k(7, 900, REDUCE, stream=20), name="b.sqlite")
+    rows = analyze([one, other]).collectives
+    assert [(row.communicator, row.instances, row.lanes, row.unmatched) for row in rows] == [
+        ("stream 20 of b.sqlite", 1, (1,), 0),
+        ("stream 20 of a.sqlite", 3, (0,), 0),
+    ]
+
+
+def test_streams_of_reports_that_met_share_a_row():
+    one = profile(*(k(at, at + 50, REDUCE, stream=20) for at in (0, 1000, 5000)))
+    (row,) = analyze([one, replace_process(one)]).collectives
+    assert (row.communicator, row.instances, row.lanes) == ("stream 20", 3, (0, 1))
 
 
 def grouped(*kernels: K, calls: list[R], inner: bool = False):

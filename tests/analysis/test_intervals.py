@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pictures import drawn, spans
 
 from gapfinder.analysis.intervals import EMPTY, Intervals, Measure, clip, complement, merge, union
-from gapfinder.model import Window
+from gapfinder.budget import Window
 
 GRID = 48
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from profiles import NCCL, G, K, M, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.model import Budget, Lane
+from gapfinder.budget import Budget
+from gapfinder.model import Lane
 from gapfinder.settings import Settings
 
 GRID = 60

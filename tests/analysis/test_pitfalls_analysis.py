@@ -9,11 +9,11 @@ import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, NO_COMMUNICATION, SINGLE_STREAM
+from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, SINGLE_STREAM
 from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.explanations import Cause
-from gapfinder.model import Analysis, Lane
+from gapfinder.model import NO_COMMUNICATION, Analysis, Lane
 from gapfinder.settings import CountCopies, Settings
 
 NO_MIN = Settings(min_gap_ns=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from profiles import K, N, R, profile
+from profiles import C, K, N, R, profile
 
 from gapfinder.analysis import analyze
 from gapfinder.analysis.stragglers import NO_COMMON_STEPS, ONE_LANE
@@ -125,3 +125,52 @@ def test_jobs_that_do_not_communicate_have_no_straggler():
         for pid, work in ((100, 1000), (200, 1400), (300, 1000))
     ]
     assert found(*alone).stragglers == ()
+
+
+GHZ = 1_000_000_000
+
+
+def clocked(*clocks: int | None, slow: dict[str, int], samples: int = 12, gpus: bool = True):
+    """Four ranks of which the second is slow, and samples of each GPU's clock: while it computes, and when it idles."""
+    pids = (100, 200, 300, 400)
+    rows = [row for pid in pids for row in rank(pid, **(slow if pid == 200 else {}))]
+    sampled = [
+        sample
+        for gpu, clock in enumerate(clocks)
+        if clock is not None
+        for number in range(samples)
+        for sample in (C((LENGTH + 700 + number) * US, clock, gpu), C((LENGTH + 1950) * US + number, 1, gpu))
+    ]
+    devices = [(pid, 0, gpu, "GPU") for gpu, pid in enumerate(pids)] if gpus else []
+    return analyze([profile(*rows, *sampled, devices=devices)]).stragglers[0]
+
+
+def test_a_lane_whose_lower_clock_explains_most_of_its_longer_compute_has_lower_clocks():
+    straggler = clocked(2 * GHZ, GHZ * 3 // 2, 2 * GHZ, 2 * GHZ, slow={"compute": 1400})
+    assert straggler.what_differs == "clocks"
+    assert straggler.clock_ratio == 0.75
+
+
+@pytest.mark.parametrize(
+    ("clocks", "ratio"),
+    [
+        ((2 * GHZ, 2 * GHZ, 2 * GHZ, 2 * GHZ), 1.0),
+        ((2 * GHZ, GHZ * 19 // 10, 2 * GHZ, 2 * GHZ), 0.95),  # 5 % of the 40 %
+        ((None, GHZ * 3 // 2, None, None), None),  # nothing to compare with
+        ((2 * GHZ, None, 2 * GHZ, 2 * GHZ), None),
+    ],
+)
+def test_longer_compute_at_about_the_same_clock_is_compute(clocks, ratio):
+    straggler = clocked(*clocks, slow={"compute": 1400})
+    assert (straggler.what_differs, straggler.clock_ratio) == ("compute", ratio)
+
+
+def test_a_lower_clock_does_not_make_data_late():
+    straggler = clocked(2 * GHZ, GHZ, 2 * GHZ, 2 * GHZ, slow={"loading": 420})
+    assert (straggler.what_differs, straggler.clock_ratio) == ("data loading", 0.5)
+
+
+@pytest.mark.parametrize(("samples", "gpus"), [(9, True), (12, False)])
+def test_few_samples_or_an_unknown_gpu_tell_no_clock(samples, gpus):
+    slow = {"compute": 1400}
+    assert clocked(2 * GHZ, GHZ, 2 * GHZ, 2 * GHZ, slow=slow, samples=samples, gpus=gpus).clock_ratio is None

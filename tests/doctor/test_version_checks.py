@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from doctor_machines import SMI, TORCH, check, checks, lost, machine, recorded, said
 
+from gapfinder.capture.nsys import Nsys
 from gapfinder.doctor import ask_torch
 from gapfinder.doctor.check import NotCheckedError, Status
 from gapfinder.doctor.programs import Ran
-from gapfinder.export.nsys import Nsys
 
 ASK = ("ask_torch.py",)
 CODES = ("version-torch", "version-cuda", "version-nccl", "version-devices", "version-nsys")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from gapfinder.capture.nsys import find_nsys
 from gapfinder.errors import InputError, NsysError
-from gapfinder.export import export_report, find_nsys
+from gapfinder.export import export_report
 from gapfinder.export.report_version import report_version
 
 # Answers --version; `export` counts its calls and copies a database, or does what $BEHAVIOUR says.
@@ -258,7 +259,7 @@ def test_the_cache_is_where_the_desktop_says_and_a_relative_place_is_ignored(nsy
 
 @pytest.fixture
 def no_usual_places(monkeypatch):
-    monkeypatch.setattr("gapfinder.export.nsys._USUAL_PLACES", ())
+    monkeypatch.setattr("gapfinder.capture.nsys._USUAL_PLACES", ())
 
 
 def test_the_newest_nsys_on_path_wins_and_a_broken_one_is_passed_over(tmp_path, monkeypatch, no_usual_places):

@@ -13,6 +13,7 @@ from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, 
 from gapfinder.findings import find
 from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
+from gapfinder.links import Link, LinkSource
 from gapfinder.model import Analysis
 from gapfinder.processes import Phase, SlowRank
 
@@ -55,6 +56,7 @@ CHARGED = {
     Cause.COPY: "exposed-copies",
     Cause.DEVICE_WAIT: "device-wait",
     Cause.LAUNCH_BOUND: "launch-bound",
+    Cause.HOST_CODE: "host-code",
     Cause.OS_CALL: "blocking-call",
     Cause.GARBAGE_COLLECTION: "gc-pause",
     Cause.CHECKPOINT: "checkpoint-pause",
@@ -187,17 +189,56 @@ def test_a_zero_without_a_reason_is_not_one_stream():
 
 
 def test_a_link_at_half_its_ideal_is_not_slow_and_below_it_is():
-    half = collective(ideal_ns=40 * MS)
+    half = collective(ideal_ns=40 * MS, ideal_share=0.5)
     assert losses(lost(TRANSFER, collectives=(half,))) == {"exposed-collective": 200}
-    quarter = collective(ideal_ns=20 * MS, bus_bandwidth=5e9)
+    quarter = collective(ideal_ns=20 * MS, ideal_share=0.25, bus_bandwidth=5e9)
     analysis = lost(TRANSFER, collectives=(quarter,))
     assert losses(analysis) == {"slow-link": 150, "exposed-collective": 50}
     assert "5.000 GB/s of bus bandwidth, 25.0 % of the ideal" in found(analysis)["slow-link"].detail
 
 
 def test_waiting_is_no_slow_link():
-    waiting = collective(wait_ns=60 * MS, transfer_ns=20 * MS, ideal_ns=20 * MS)
+    waiting = collective(wait_ns=60 * MS, transfer_ns=20 * MS, ideal_ns=20 * MS, ideal_share=1.0)
     assert "slow-link" not in found(lost(TRANSFER, collectives=(waiting,)))
+
+
+def test_a_lane_alone_may_have_waited_and_is_not_compared_with_the_ideal():
+    alone = collective(wait_ns=None, transfer_ns=None, ideal_ns=20 * MS, ideal_share=0.25)
+    assert "slow-link" not in found(lost(TRANSFER, collectives=(alone,)))
+
+
+def test_short_operations_cost_latency_and_are_not_compared_with_the_ideal():
+    """Ten instances on two lanes: 20 operations of 49 or 50 µs of ideal time."""
+    for ideal, fires in ((20 * 49_000, False), (20 * 50_000, True)):
+        short = collective(ideal_ns=ideal, ideal_share=0.1)
+        assert ("slow-link" in found(lost(TRANSFER, collectives=(short,)))) is fires
+
+
+@pytest.mark.parametrize(
+    ("source", "share", "fires"),
+    [
+        (LinkSource.GIVEN, 0.49, True),
+        (LinkSource.DETECTED, 0.49, False),
+        (LinkSource.DETECTED, 0.25, False),
+        (LinkSource.DETECTED, 0.24, True),
+    ],
+)
+def test_a_link_that_only_a_datasheet_promises_may_be_half_as_fast(source, share, fires):
+    link = Link(bandwidth=450e9, source=source, reason="the datasheet promises it")
+    one = collective(ideal_ns=40 * MS, ideal_share=share, bus_bandwidth=5e9)
+    finding = found(replace(lost(TRANSFER, collectives=(one,)), link=link)).get("slow-link")
+    assert (finding is not None) is fires
+    if finding:
+        assert ("the datasheet promises it" in finding.detail) is (source is LinkSource.DETECTED)
+
+
+@pytest.mark.parametrize(("own", "fires"), [(None, False), (0.5, False), (0.4, True)])
+def test_an_operation_is_compared_with_its_own_best(own, fires):
+    one = collective(own_share=own, bus_bandwidth=5e9)
+    analysis = lost(TRANSFER, collectives=(one,))
+    assert losses(analysis) == ({"slow-link": 120, "exposed-collective": 80} if fires else {"exposed-collective": 200})
+    if fires:
+        assert "mostly 40.0 % of its own fastest tenth" in found(analysis)["slow-link"].detail
 
 
 def test_a_link_is_compared_with_the_same_operation_elsewhere():
@@ -336,6 +377,20 @@ def test_a_call_is_told_without_its_version_and_a_longer_one_in_short_parts_is_n
         ),
     ]
     assert found(job(*lanes))["launch-bound"].detail.endswith("mostly in `cudaLaunchKernel`).")
+
+
+def test_launching_is_told_by_launches_per_ms_and_their_length():
+    host = HostActivity(launches=20_000, launch_ns=120_000_000, kernel_ns=300_000_000)
+    detail = found(job(one_lane({Cause.LAUNCH_BOUND: 90 * MS}, host=host)))["launch-bound"].detail
+    assert detail.endswith("; 20 launches per ms, kernels take 15.00 µs on average, their launch calls 6.000 µs.")
+
+
+def test_silence_of_the_host_is_not_launch_bound():
+    """Kernels are not small, nor launches slow: nothing that shortens launching is advised."""
+    seen = Evidence(nvtx="metrics")
+    findings = found(job(one_lane({Cause.HOST_CODE: 90 * MS}, evidence=seen)))
+    assert list(findings) == ["host-code"]
+    assert findings["host-code"].detail.endswith("without a launch (in the longest holes mostly inside `metrics`).")
 
 
 def test_synchronising_calls_are_counted_by_name():
@@ -546,7 +601,14 @@ def test_the_bill_of_many_communicators_looks_at_each_once():
 
     many = Counted(collective(communicator=str(place), bus_bandwidth=1e9) for place in times)
     find(lost(TRANSFER, collectives=many))
-    assert max(times.values()) < 100
+    assert max(times.values()) < 20
+
+
+def test_the_bill_is_that_of_the_analysis_that_is_asked_for():
+    """What is kept of one analysis must not answer for another, equal or not, in whatever order."""
+    some, more = lost(TRANSFER, 40), lost(TRANSFER, 90)
+    for analysis, ms in ((some, 80), (more, 180), (some, 80), (replace(more), 180)):
+        assert losses(analysis) == {"exposed-collective": ms}
 
 
 def test_lanes_that_lose_the_same_are_not_given_a_range() -> None:

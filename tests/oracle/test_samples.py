@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gapfinder.analysis import analyze
+from gapfinder.budget import Budget, Window
 from gapfinder.load import load_profile
-from gapfinder.model import Analysis, Budget, Lane, Window
+from gapfinder.model import Analysis, Lane
 from gapfinder.settings import Settings
 
 SAMPLES = Path(__file__).parents[2] / "sample_profiles"

@@ -21,7 +21,10 @@ TOP = [
     "source",
     "lanes",
     "total",
+    "link",
     "collectives",
+    "kernels",
+    "collective_steps",
     "step_spreads",
     "stragglers",
     "world_size",
@@ -46,18 +49,36 @@ SEEN = [
 COLLECTIVE = [
     "operation", "communicator", "instances", "unmatched", "lanes", "per_step", "bytes_total", "total_ns", "hidden_ns",
     "exposed_ns", "wait_ns", "transfer_ns", "algorithm_bandwidth", "bus_bandwidth", "ideal_ns", "late_lane", "late_share",
-    "skew_ns",
+    "skew_ns", "ideal_share", "own_share",
 ]  # fmt: skip
+KERNEL = ["name", "is_communication", "count", "total_ns"]
 STRAGGLER = ["lane", "steps", "compute_ratio", "launch_delay_ns", "data_ratio", "what_differs", "lost_ns"]
 PROCESS = ["file", "pid", "rank", "local_rank", "world_size", "host", "lanes", "steps", "steps_reason"]
 HOST_STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "phases", "items"]
 HOST_STEP = ["name", "number", "start_ns", "end_ns", "micro_steps", "phases"]
 PHASES = ["data loading", "forward", "backward", "optimizer", "checkpoint", "garbage collection", "other"]
 SLOW_RANK = ["process", "steps", "own_ratio", "phase", "phase_ns", "lost_ns"]
+STRAGGLER = [
+    "lane",
+    "steps",
+    "compute_ratio",
+    "launch_delay_ns",
+    "data_ratio",
+    "what_differs",
+    "lost_ns",
+    "clock_ratio",
+]
 FINDING = ["code", "severity", "title", "detail", "advice", "lost_ns"]
 HOLE = ["start_ns", "end_ns", "idle_ns", "exposed_ns", "copy_only_ns", "cause", "evidence"]
 STEPS = ["count", "dropped", "mean_ns", "p50_ns", "p99_ns", "items"]
-STEP = ["name", "start_ns", "end_ns", "overlap_ratio", "idle_ns", "exposed_ns"]
+STEP = [
+    "name", "start_ns", "end_ns", "overlap_ratio", "idle_ns", "exposed_ns", "communication_ns", "hidden_ns",
+]  # fmt: skip
+LINK = ["bandwidth", "source", "reason"]
+COLLECTIVE_STEP = [
+    "number", "lanes", "instances", "communication_ns", "hidden_ns", "exposed_ns", "wait_ns", "transfer_ns",
+    "overlap_ratio",
+]  # fmt: skip
 TOTAL = [
     "lanes", "communication_ns", "hidden_ns", "exposed_ns", "idle_ns", "window_ns", "overlap_ratio", "worst_lane",
 ]  # fmt: skip
@@ -90,7 +111,10 @@ def test_names_and_their_order_are_those_of_the_contract(situation: str) -> None
     assert list(found["total"]) == TOTAL
     assert list(found["coverage"]) == COVERAGE
     assert found["schema_version"] == 1
+    assert found["link"] is None or list(found["link"]) == LINK
+    assert all(list(one) == COLLECTIVE_STEP for one in found["collective_steps"])
     assert all(list(one) == COLLECTIVE for one in found["collectives"])
+    assert all(list(one) == KERNEL for one in found["kernels"])
     assert all(list(one) == STRAGGLER for one in found["stragglers"])
     assert all(list(one) == FINDING for one in found["findings"])
     assert all(list(one) == SLOW_RANK for one in found["slow_ranks"])

@@ -70,7 +70,7 @@ def test_columns_that_nothing_fills_are_left_out() -> None:
     bare = replace(
         analyses.explained().collectives[0],
         per_step=None, bytes_total=None, wait_ns=None, transfer_ns=None, bus_bandwidth=None, ideal_ns=None,
-        late_lane=None, late_share=None,
+        ideal_share=None, late_lane=None, late_share=None,
     )  # fmt: skip
     report = render_text(replace(analyses.explained(), collectives=(bare,), buckets=()))
     lines = report[report.index("Collectives") :].splitlines()

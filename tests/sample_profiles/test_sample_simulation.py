@@ -93,7 +93,7 @@ def holes_of(program, ranks=1):
     return [lane.holes for lane in tell([host.process for host in group], state="test", seed=1).lanes]
 
 
-@pytest.mark.parametrize("cause", [Cause.OS_CALL, Cause.GARBAGE_COLLECTION, Cause.CHECKPOINT, Cause.LAUNCH_BOUND])
+@pytest.mark.parametrize("cause", [Cause.OS_CALL, Cause.GARBAGE_COLLECTION, Cause.CHECKPOINT, Cause.HOST_CODE])
 def test_an_idle_hole_is_charged_to_what_the_host_did(cause):
     def program(host):
         yield from host.launch(k.GELU)

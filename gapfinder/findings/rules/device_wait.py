@@ -22,7 +22,10 @@ PAGE = Page(
     measured="Idle hole time whose ending operation was launched before the hole began.",
     change=(
         ("Remove waits between streams that no data needs (stream.wait_stream, event.wait, record_stream patterns)."),
-        ("Set CUDA_DEVICE_MAX_CONNECTIONS to 8 or more, unless your framework needs 1 to order its launches."),
+        (
+            "See whether CUDA_DEVICE_MAX_CONNECTIONS is set below its default of 8, as some frameworks do to order "
+            "their launches: streams that share a connection hold each other up (32 are the most)."
+        ),
         ("See whether other processes share the GPU (nvidia-smi): their work is not in this process's report."),
     ),
     beware="that a few µs after each dependent kernel are avoidable: that is what a dependency costs.",

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis, Lane
 
 TINY_NS = 10_000
+_NS_PER_MS = 1_000_000
 
 PAGE = Page(
     code="launch-bound",
     title="The host launches too slowly for the GPU",
     meaning=(
-        "The GPU waits between kernels because Python and the framework have not launched the next one yet: many "
-        "tiny kernels, or work on the host between two launches (metrics, logging, a slow loop)."
+        "The GPU waits between kernels because the framework has not launched the next one yet, although it does "
+        "nothing but launch: many tiny kernels, each of which takes the host longer than the GPU."
     ),
     measured=(
-        "Hole time in which the launching thread ran and was in no call that explains it. Where kernels take less than "
-        "10 µs on average, as long as a framework needs to launch one, blanks too short for a hole count as well."
+        "Hole time in which the launching thread was in a CUDA call that nothing else explains, or between two calls "
+        "at most 100 µs apart; longer silence is host-code. Where kernels take less than 10 µs on average, as long as "
+        "a framework needs to launch one, blanks too short for a hole count as well."
     ),
     change=(
         (
@@ -36,7 +38,6 @@ PAGE = Page(
             "Launch fewer kernels: fused=True or foreach=True in the optimizer, fused attention and norms, larger "
             "batches."
         ),
-        "Move metrics, logging and Python loops out of the step, or into another process.",
         "Give each process its own cores (taskset, numactl) and set OMP_NUM_THREADS.",
     ),
     beware="that the host is slow in general: while the GPU has a queue of launches, host time costs nothing.",
@@ -50,13 +51,20 @@ def rule(analysis: Analysis) -> Finding | None:
     taken = min(blanks, exposed_bill(analysis).get("many-small-collectives", 0))
     in_holes = lost_to(analysis, Cause.LAUNCH_BOUND)
     lost = in_holes + blanks - taken
-    detail = f"{amount(analysis, lost)}{seen_in(analysis, Cause.LAUNCH_BOUND)}"
-    if tiny:
-        launches = sum(lane.host.launches for lane in tiny)
-        kernel = format_duration(sum(lane.host.kernel_ns for lane in tiny) // launches)
-        launch = format_duration(sum(lane.host.launch_ns for lane in tiny) // launches)
-        detail += f"; kernels take {kernel} on average, their launch calls {launch}"
+    detail = f"{amount(analysis, lost)}{seen_in(analysis, Cause.LAUNCH_BOUND)}{_launching(analysis)}"
     return finding(analysis, PAGE, lost_ns=lost, detail=f"{detail}.")
+
+
+def _launching(analysis: Analysis) -> str:
+    """Return how often lanes launch and how long kernels are against launches, on the lane that launches most."""
+    lanes = [lane for _, lane in measured_lanes(analysis) if lane.host.launches]
+    if not lanes:
+        return ""
+    busiest = max(lanes, key=lambda lane: lane.host.launches / lane.window.duration_ns)
+    host = busiest.host
+    often = host.launches * _NS_PER_MS / busiest.window.duration_ns
+    kernel, launch = (format_duration(ns // host.launches) for ns in (host.kernel_ns, host.launch_ns))
+    return f"; {often:.3g} launches per ms, kernels take {kernel} on average, their launch calls {launch}"
 
 
 def _has_tiny_kernels(lane: Lane) -> bool:

@@ -23,8 +23,9 @@ PAGE = Page(
     ),
     measured=(
         "Work time of each lane and step against the median over lanes; what differs is the largest of compute time,"
-        " launches and data loading. Lost is what the other lanes waited inside their collectives. Needs two lanes "
-        "or more."
+        " launches and data loading. Where nsys sampled GPU metrics (--gpu-metrics-devices), longer compute is put "
+        "down to clocks if its clock is 5 % or more under the median and explains half of it. Lost is what the other "
+        "lanes waited inside their collectives. Needs two lanes or more."
     ),
     change=(
         (
@@ -71,6 +72,8 @@ def _described(analysis: Analysis, one: Straggler) -> str:
     slow, steps = one.steps
     words = {
         "compute": f"its compute takes {one.compute_ratio:.2f} times the median",
+        "clocks": f"its compute takes {one.compute_ratio:.2f} times the median, at {one.clock_ratio or 1:.2f} times "
+        "the median clock",
         "data loading": f"its data loading takes {one.data_ratio or 1:.2f} times the median",
         "launches": f"it launches {format_duration(one.launch_delay_ns)} later than the median",
     }

@@ -1,0 +1,28 @@
+"""Trains with FSDP2: parameters, gradients and optimizer states are sharded (as ZeRO-3).
+
+gapfinder should find: per layer and step two all-gathers, one in forward and one in backward, and one reduce-scatter;
+those of a layer run while its neighbour computes, so that most is hidden where the network is wide enough.
+"""
+
+from sharded import read_whole, sharded_network, write_whole
+from template import parser, resume, start
+from torch import optim
+from torch.nn.functional import cross_entropy
+
+
+def main() -> None:
+    """Train."""
+    training = start(parser(__doc__).parse_args())
+    model = sharded_network(training, reshard_after_forward=True)
+    optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+    resume(training, model, optimizer, read=read_whole, write=write_whole)
+    for inputs, targets in training.batches():
+        loss = cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        training.step_done(loss)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""`gapfinder collectives`: every collective by itself, or summed by operation or by step."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+import click
+
+from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.profiles import given_profiles, load_profiles
+from gapfinder.cli.terminal import text_layout
+from gapfinder.errors import InconclusiveError
+from gapfinder.settings import settings_file
+
+
+class By(StrEnum):
+    """What a row of the output is about."""
+
+    INSTANCE = "instance"
+    OPERATION = "operation"
+    STEP = "step"
+
+
+FORMATS = ("text", "csv", "json")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--by",
+    type=click.Choice([one.value for one in By]),
+    default=By.INSTANCE.value,
+    help="What a row is; instance when not given.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="text when not given.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="At most N rows, of what is exposed most; 50 of text and all of the others when not given.",
+)
+@measuring_options
+def collectives(  # noqa: PLR0913 (one for each option)
+    profiles: tuple[Path, ...],
+    *,
+    by: str,
+    form: str,
+    output: Path | None,
+    force: bool,
+    limit: int | None,
+    config: Path | None,
+    **options: object,
+) -> None:
+    """List every collective as each of its lanes saw it, or sum them up by operation or by step.
+
+    A row says how long a lane was in a collective, how much of it was hidden behind compute, how long it waited for the
+    last lane and how fast the bytes moved. CSV and JSON are in nanoseconds.
+    """
+    config = config or settings_file(Path())
+    settings = chosen_settings(config=config, **options)
+    files, inputs = given_profiles(profiles, config=config)
+    if output is not None:
+        check_output(output, inputs=inputs, force=force)
+
+    from gapfinder.analysis import analyze_collectives
+    from gapfinder.cli.collectives_output import render
+
+    analysis, frame = analyze_collectives(load_profiles(files), settings=settings)
+    layout = text_layout(is_terminal=output is None and sys.stdout.isatty())
+    text = render(analysis, frame, by=By(by), form=form, limit=limit, layout=layout)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_output(output, write=lambda part: part.write_text(text, encoding="utf-8"), force=force)
+    if not analysis.lanes:
+        raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured")
+    if By(by) is By.STEP and not any(lane.steps for lane in analysis.lanes):
+        raise InconclusiveError(f"nothing to sum up by step: {analysis.lanes[0].steps_reason}; see --step-pattern")

@@ -1,0 +1,86 @@
+"""`gapfinder diff`: what changed from one training to another, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfinder.cli.check_options import store_folder, store_option
+from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.profiles import load_profiles
+from gapfinder.cli.terminal import text_layout
+from gapfinder.settings import settings_file
+
+if TYPE_CHECKING:
+    from gapfinder.compare.difference import Difference
+
+FORMATS = ("text", "json", "markdown", "html")
+ALLOWED = ("gpus", "ranks")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option(
+    "--allow-different",
+    multiple=True,
+    type=click.Choice(ALLOWED),
+    help="Compare although this differs; may be repeated.",
+)
+@store_option
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@measuring_options
+def diff(  # noqa: PLR0913 (one for each option)
+    before: str,
+    after: str,
+    *,
+    allow_different: tuple[str, ...],
+    store: Path | None,
+    form: str,
+    output: Path | None,
+    force: bool,
+    config: Path | None,
+    **options: object,
+) -> None:
+    """Say what changed from training A to training B, and why; nothing is judged.
+
+    A and B are each a profile, a folder of the profiles of one job, a baseline's JSON file or a stored baseline's name.
+    """
+    config = config or settings_file(Path())
+    settings = chosen_settings(config=config, **options)
+    if output is not None:
+        check_output(output, inputs=[Path(before), Path(after), *filter(None, [config])], force=force)
+
+    from gapfinder.compare.diff import diff as compare
+    from gapfinder.compare.measured import allowed_differences, find_baseline
+
+    folder = store_folder(store)
+    old, new = (find_baseline(named, store=folder, settings=settings, load=load_profiles) for named in (before, after))
+    difference = compare(old, new, names=_names(before, after), allowed=allowed_differences(allow_different))
+    if output is None:
+        click.echo(_render(difference, form=form, is_terminal=sys.stdout.isatty()), nl=False)
+    else:
+        report = _render(difference, form=form, is_terminal=False)
+        write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
+
+
+def _names(before: str, after: str) -> tuple[str, str]:
+    """Return what the two are called: without their folders where that tells them apart."""
+    short = Path(before).name, Path(after).name
+    return short if short[0] != short[1] and all(short) else (before, after)
+
+
+def _render(difference: Difference, *, form: str, is_terminal: bool) -> str:
+    from gapfinder.render.difference import DIFFERENCE_RENDERERS, render_difference_text
+
+    if form == "text":
+        return render_difference_text(difference, **text_layout(is_terminal=is_terminal))
+    return DIFFERENCE_RENDERERS[form](difference)

@@ -1,0 +1,71 @@
+"""`gapfinder history`: stored runs, and how they develop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfinder.cli.history_changes import accept, add, rm
+from gapfinder.cli.history_options import format_option, history_file, history_store_option, print_sheet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.group()
+def history() -> None:
+    """Keep measured runs in one SQLite file, and show how a metric develops over them."""
+
+
+@history.command("list")
+@click.option("--branch", help="Only the runs of this branch.")
+@history_store_option
+@format_option
+def list_(*, branch: str | None, store: Path | None, form: str) -> None:
+    """List the runs, oldest first."""
+    from gapfinder.compare.history import runs
+    from gapfinder.render.history import runs_sheet
+
+    file = history_file(store)
+    print_sheet(runs_sheet(runs(file, branch=branch), store=str(file)), form=form)
+
+
+@history.command(no_args_is_help=True)
+@click.argument("number", metavar="RUN", type=int)
+@history_store_option
+@format_option
+def show(number: int, *, store: Path | None, form: str) -> None:
+    """Show one run: its metrics and findings."""
+    from gapfinder.compare.history import find_run, metric_values
+    from gapfinder.compare.metrics import METRICS
+    from gapfinder.render.history import run_sheet
+
+    run, snapshot = find_run(history_file(store), number)
+    print_sheet(run_sheet(run, snapshot, metrics=metric_values(snapshot), known=METRICS), form=form)
+
+
+@history.command()
+@click.argument("metric", default="overlap_ratio")
+@click.option("--branch", default="main", help="Whose runs; main when not given.")
+@history_store_option
+@format_option
+def trend(metric: str, *, branch: str, store: Path | None, form: str) -> None:
+    """Show METRIC over the runs of a branch, and mark where its level changed; overlap_ratio when not given.
+
+    The metrics are those of gapfinder check.
+    """
+    from gapfinder.compare.history import trend as trend_of
+    from gapfinder.compare.metrics import find_metric
+    from gapfinder.errors import InconclusiveError
+    from gapfinder.render.history import trend_sheet
+
+    found = trend_of(history_file(store), metric=find_metric(metric), branch=branch)
+    if not found.points:
+        raise InconclusiveError(f"no run of {branch} in the history; see `gapfinder history list`")
+    print_sheet(trend_sheet(found), form=form)
+
+
+history.add_command(accept)
+history.add_command(add)
+history.add_command(rm)

@@ -1,0 +1,41 @@
+"""The options that the commands of `gapfinder history` share, and how they print."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfinder.cli.terminal import text_layout
+
+if TYPE_CHECKING:
+    from gapfinder.render.history import Sheet
+
+FORMATS = ("text", "json", "markdown")
+
+history_store_option = click.option(
+    "--store",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File of the history; the nearest .gapfinder/history.db upwards when not given.",
+)
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
+)
+
+
+def history_file(store: Path | None) -> Path:
+    """Return the file that the option names, else the default one."""
+    from gapfinder.compare.history import default_store
+
+    return default_store(Path()) if store is None else store
+
+
+def print_sheet(sheet: Sheet, *, form: str) -> None:
+    """Print a sheet, for a terminal where there is one."""
+    from gapfinder.render.history import render_sheet
+
+    layout = text_layout(is_terminal=sys.stdout.isatty())
+    click.echo(render_sheet(sheet, form=form, **layout), nl=False)

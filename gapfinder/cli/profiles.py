@@ -1,0 +1,45 @@
+"""The profiles that a command was given: which files they are, and loading them one after the other."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from gapfinder.errors import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from gapfinder.load import Profile
+
+
+def given_profiles(profiles: Sequence[Path], *, config: Path | None) -> tuple[list[Path], list[Path]]:
+    """Return the files to load, and everything that an output must not be written over."""
+    from gapfinder.load import find_profiles
+
+    files = list(find_profiles(profiles))
+    return files, [*files, *_beside(profiles), *filter(None, [config])]
+
+
+def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
+    """Yield every profile in the folders that were named: also those that gave way to another of their name."""
+    from gapfinder.load.find import PROFILE_SUFFIXES
+
+    for folder in profiles:
+        if folder.is_dir():
+            yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
+
+
+def load_profiles(paths: Sequence[Path]) -> Iterator[Profile]:
+    """Load one profile after the other, so that only one is in memory; a terminal shows which."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from gapfinder.load import load_profile
+
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+        for number, path in enumerate(paths, start=1):
+            status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
+            yield load_profile(path)

@@ -1,0 +1,27 @@
+"""How wide and how colourful text is where it goes to."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+_WIDTH, _NARROWEST = 100, 60
+
+
+class TextLayout(TypedDict):
+    """The keyword arguments of a text renderer."""
+
+    width: int
+    color: bool
+
+
+def text_layout(*, is_terminal: bool) -> TextLayout:
+    """Return a terminal's width and whether it takes colours; anything else gets plain text of a fixed width."""
+    import os
+    import shutil
+
+    if not is_terminal:
+        return TextLayout(width=_WIDTH, color=False)
+    return TextLayout(
+        width=max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST),
+        color=not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+    )

@@ -1,0 +1,78 @@
+"""Decides which call of an optimizer ends a training step, where there may be several optimizers."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+STEP, SCALER = "step", "scaler"  # who calls: the optimizer's own step, or torch.amp.GradScaler around it
+
+
+class OptimizerRound:
+    """The optimizers of a training and those of them that have stepped in the current step.
+
+    A step ends when every optimizer that was built, and still exists, has stepped. One that steps a second time before
+    that shows that the others do not step every time: from then on it ends the step alone.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, weakref.ref[object]] = {}
+        self._leader: int | None = None
+        self._stepped: set[int] = set()
+        self._inner: set[int] = set()
+        self._open: list[tuple[int, str]] = []
+
+    def add(self, optimizer: object) -> None:
+        """Count `optimizer` in as long as it exists."""
+        key = id(optimizer)
+        self._known[key] = weakref.ref(optimizer, lambda _: self._known.pop(key, None))
+
+    def enter(self, optimizer: object, *, caller: str) -> bool:
+        """Note that a call of `optimizer` begins; return whether no other is under way.
+
+        A step that raised is still noted as under way: torch tells its end to no hook.
+        """
+        call = (id(optimizer), caller)
+        if call in self._open:
+            del self._open[self._open.index(call) :]
+        elif self._open and self._open[0][1] == STEP and not _is_running(self._open[0][0]):
+            self._open.clear()
+        self._open.append(call)
+        if call[0] not in self._known:
+            self.add(optimizer)
+        return len(self._open) == 1
+
+    def leave(self, optimizer: object, *, caller: str) -> bool:
+        """Note that a call of `optimizer` ended; return whether it was the outermost one."""
+        call = (id(optimizer), caller)
+        if call not in self._open:
+            return False
+        del self._open[self._open.index(call) :]
+        self._inner.add(call[0])
+        if self._open:
+            return False
+        if call[0] in self._stepped:
+            self._leader = call[0]
+        self._stepped |= self._inner
+        self._inner.clear()
+        return True
+
+    def is_complete(self) -> bool:
+        """Say whether the step has ended with the call that was just left."""
+        if self._leader in self._known:
+            return self._leader in self._stepped
+        return self._known.keys() <= self._stepped
+
+    def begin(self) -> None:
+        """Begin the next step."""
+        self._stepped.clear()
+
+
+def _is_running(optimizer: int) -> bool:
+    """Say whether a method of the optimizer of this id is still on the stack."""
+    frame = sys._getframe(1)  # noqa: SLF001 - what traceback walks, without the text
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if id(frame.f_locals.get("self")) == optimizer:
+            return True
+    return False

@@ -1,0 +1,143 @@
+"""What one training process needs beside its marks: something that writes them, its place, its window, its status."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from typing import TYPE_CHECKING
+
+from .annotators import Silence, UnavailableError
+from .place import find_place, has_process_group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from .annotators import Annotator
+    from .place import Place
+    from .status import StatusFile
+    from .window import Window
+
+_FORKED = "forked from a training without a new program, which nsys does not trace"
+
+
+class Session:
+    """The process's side of the marks.
+
+    Attributes:
+        annotator: writes the marks; silence until `prepare`.
+        steps: training steps that have ended.
+    """
+
+    def __init__(
+        self, torch: ModuleType, *, find_annotator: Callable[[], Annotator], window: Window | None, status: StatusFile
+    ) -> None:
+        self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
+        self._place: Place | None = None
+        self._mark = ""
+        self._trouble: str | None = None
+        self._is_prepared = False
+        self.annotator: Annotator = Silence()
+        self.steps = 0
+
+    def is_worker(self) -> bool:
+        """Say whether this process loads data for a training instead of training."""
+        return self._torch.utils.data.get_worker_info() is not None
+
+    def has_gradients(self) -> bool:
+        """Say whether this thread computes with gradients."""
+        enabled: bool = self._torch.is_grad_enabled()
+        return enabled
+
+    def prepare(self) -> bool:
+        """Find what writes marks, once; return whether this was the time. Raises UnavailableError."""
+        if self._is_prepared:
+            return False
+        self._is_prepared = True
+        atexit.register(self.finish)
+        _at_exit_of_child(self.finish)
+        self.annotator = self._find_annotator()
+        return True
+
+    def note_optimizer(self) -> None:
+        """Open a window that opens with training, because an optimizer was built."""
+        if self._window is not None and self._window.opens_with_training():
+            self.prepare()
+            self._move_window()
+
+    def begin_step(self) -> bool:
+        """Open or close the window with the step that begins, and tell the place; return False after the window."""
+        self._move_window()
+        if self._window is not None and self.steps == self._window.end:
+            return False
+        # Again in each step: nsys may begin to capture at any time, and in the other processes somewhat later.
+        self._find_place()
+        self.annotator.mark(self._mark)
+        return True
+
+    def report_if_due(self) -> None:
+        """Write the status if the last writing is some time ago."""
+        if self._status.is_due():
+            self.report()
+
+    def report(self) -> None:
+        """Write the status."""
+        place, window = self._find_place(), self._window
+        self._status.write(
+            rank=place.rank,
+            local_rank=place.local_rank,
+            world_size=place.world_size,
+            steps=self.steps,
+            is_window_opened=window is not None and window.is_opened,
+            is_window_closed=window is not None and window.is_closed,
+            opened_at_step=None if window is None else window.opened_at_step,
+            annotator=self.annotator.name,
+            trouble=self._trouble,
+        )
+
+    def complain(self, error: Exception) -> None:
+        """Say why nothing is marked, on stderr and in the status."""
+        said = str(error) if isinstance(error, UnavailableError) else f"{type(error).__name__}: {error}"
+        self._trouble = said
+        self.report()
+        sys.stderr.write(f"gapfinder: training is not marked: {said}\n")
+
+    def finish(self) -> None:
+        """Close the window and write the status at the end of the process."""
+        try:
+            if self._window is not None:
+                self._window.close(self.annotator)
+            self.report()
+        except Exception as error:  # noqa: BLE001 - the exit code is the training's
+            self.complain(error)
+
+    def after_fork(self) -> None:
+        """Leave the marks to the parent: a forked child only counts its own steps."""
+        self._window, self.steps, self._trouble, self.annotator = None, 0, _FORKED, Silence()
+        self._is_prepared = True
+        self._status.forget()
+        atexit.unregister(self.finish)
+
+    def _move_window(self) -> None:
+        window = self._window
+        if window is None:
+            return
+        before = window.is_opened, window.is_closed
+        window.move(self.steps, annotator=self.annotator, place=self._find_place(), status=self._status)
+        if (window.is_opened, window.is_closed) != before:
+            self.report()
+
+    def _find_place(self) -> Place:
+        if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
+            self._place = find_place(self._torch)
+            self._mark = self._place.mark
+        return self._place
+
+
+def _at_exit_of_child(finish: Callable[[], None]) -> None:
+    """Run `finish` at the end of a process that multiprocessing started, which skips atexit."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, finish, exitpriority=0)

@@ -1,0 +1,206 @@
+"""`gapfinder run` as a user meets it: with the real nsys where its behaviour matters, else with a stub."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import databases
+import pytest
+from databases import Kernel
+from nsys_stub import nsys_stub
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import nvtx, sys, time
+print("training", flush=True)
+for number in range(int(sys.argv[1])):
+    with nvtx.annotate(f"step {number}"):
+        time.sleep(0.005)
+sys.exit(int(sys.argv[2]))
+"""
+TORCH = """
+import torch
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(15):
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+"""
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "gapfinder", "run", *map(str, arguments)]
+
+
+@pytest.fixture
+def surroundings(tmp_path):
+    """The environment of a run: this Python is the active one, and gapfinder is this one."""
+    paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    (tmp_path / "tmp").mkdir()
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path / "tmp")}
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def stub(tmp_path, surroundings):
+    """A stub nsys whose export has one kernel."""
+    program = nsys_stub(tmp_path / "bin")
+    (program.parent / "database.sqlite").unlink()
+    databases.nsys_database(program.parent / "database.sqlite", kernels=[Kernel(start=0, end=1_000)])
+    surroundings["GAPFINDER_NSYS"] = str(program)
+    return program
+
+
+def run(*arguments: object, folder: Path, surroundings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=folder, env=surroundings, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def record(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.nsys
+def test_a_plain_script_with_the_real_nsys(tmp_path, script, surroundings):
+    folder = tmp_path / "new" / "run"
+    done = run("--capture-range", "none", "-o", folder, script, 20, 7, folder=tmp_path, surroundings=surroundings)
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.startswith("training\n")
+    assert done.stderr.endswith("gapfinder: the training ended with exit code 7\nWrote new/run\n")
+    files = {path.name for path in folder.iterdir() if path.is_file()}
+    assert files == {"analysis.json", "report.html", "report.nsys-rep", "report.sqlite", "run.json"}
+    assert json.loads((folder / "analysis.json").read_text())["source"]["files"] == ["report.sqlite"]
+    assert (record(folder)["outcome"], record(folder)["exit_code"]) == ("captured", 7)
+
+
+@pytest.mark.nsys
+def test_the_hook_opens_the_window_of_the_real_nsys(tmp_path, surroundings):
+    script = tmp_path / "train.py"
+    script.write_text(TORCH)
+    done = run("--steps", "3:9", "-o", "run", script, folder=tmp_path, surroundings=surroundings)
+    assert done.returncode == 0, done.stderr
+    (process,) = record(tmp_path / "run")["processes"]
+    assert (process["steps"], process["opened_at_step"], process["is_window_closed"]) == (15, 3, True)
+    assert (tmp_path / "run" / "report.nsys-rep").exists()
+
+
+@pytest.mark.nsys
+def test_sigterm_ends_the_training_and_its_report_is_analysed(tmp_path, script, surroundings):
+    words = command("--capture-range", "none", "-o", "run", script, 10_000, 0)
+    process = subprocess.Popen(
+        words, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "training\n"
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 143
+    assert "the training ended with exit code 143 (SIGTERM)" in said
+    assert (tmp_path / "run" / "analysis.json").exists()
+    assert record(tmp_path / "run")["signals"] == ["SIGTERM"]
+
+
+def test_everything_is_in_one_folder_and_two_at_once_have_two(tmp_path, script, stub, surroundings):
+    words = command("--capture-range", "none", script, 1, 0)
+    both = [
+        subprocess.Popen(words, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=100) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    folders = sorted((tmp_path / "gapfinder-runs").iterdir())
+    assert len(folders) == 2
+    for folder in folders:
+        assert json.loads((folder / "analysis.json").read_text())["lanes"][0]["kernels"] == 1
+        assert "<html" in (folder / "report.html").read_text()
+        assert oct((folder / "report.sqlite").stat().st_mode & 0o777) == "0o600"
+        assert "PATH" not in (folder / "run.json").read_text()
+
+
+@pytest.mark.parametrize("after_s", [0.3, 0.8, 1.3])
+def test_a_run_killed_at_any_moment_leaves_no_half_file(tmp_path, script, stub, surroundings, after_s):
+    process = subprocess.Popen(
+        command("--capture-range", "none", "-o", "run", script, 20, 0),
+        cwd=tmp_path,
+        env=surroundings,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(after_s)
+    process.kill()
+    process.wait()
+    folder = tmp_path / "run"
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name in ("run.json", "analysis.json"):
+            json.loads(path.read_text())
+        elif path.name == "report.html":
+            assert path.read_text().rstrip().endswith("</html>")
+        elif path.name == "report.nsys-rep":
+            assert len(path.read_bytes()) == len("a report of ") + 16
+        elif path.name == "report.sqlite":
+            assert path.read_bytes() == (stub.parent / "database.sqlite").read_bytes()
+        else:
+            assert path.is_dir() or path.name.startswith(".")
+
+
+def test_no_report_is_exit_code_4_only_when_the_training_went_well(tmp_path, script, stub, surroundings):
+    surroundings["STUB"] = "nothing"
+    well = run("-o", "a", script, 1, 0, folder=tmp_path, surroundings=surroundings)
+    assert (well.returncode, "no Python process that imports torch" in well.stderr) == (4, True)
+    badly = run("-o", "b", script, 1, 9, folder=tmp_path, surroundings=surroundings)
+    assert (badly.returncode, record(tmp_path / "b")["outcome"]) == (9, "window never opened")
+
+
+def test_sessions_are_analysed_one_by_one(tmp_path, script, stub, surroundings):
+    surroundings["STUB"] = "sessions"
+    done = run("--capture-range", "none", "-o", "run", script, 1, 0, folder=tmp_path, surroundings=surroundings)
+    assert done.returncode == 0, done.stderr
+    for number in (1, 2, 3):
+        analysis = json.loads((tmp_path / "run" / f"analysis.{number}.json").read_text())
+        assert analysis["source"]["files"] == [f"report.{number}.sqlite"]
+
+
+def test_a_dry_run_prints_a_command_and_runs_nothing(tmp_path, script, stub, surroundings):
+    done = run("--dry-run", script, "a b", folder=tmp_path, surroundings=surroundings)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("NSYS_NVTX_PROFILER_REGISTER_ONLY=0 PYTHONPATH=")
+    assert done.stdout.endswith(f" --output=RUN_FOLDER/.capture/report python {script} 'a b'\n")
+    assert "'--nvtx-capture=gapfinder capture@*'" in done.stdout
+    assert not (tmp_path / "gapfinder-runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["no-such.py"], 2, "no such script: no-such.py"),
+        (["--", "no-such-program"], 2, "'no-such-program' is no program on PATH"),
+        (["--steps", "5", "train.py"], 2, "not a range of steps: '5'"),
+        (["--steps", "3:5", "--no-annotate", "train.py"], 2, "which --no-annotate turns off"),
+        (["--steps", "3:5", "--capture-range", "none", "train.py"], 2, "which --capture-range turns off"),
+        (["--capture-range", "nvtx", "train.py"], 2, "--nvtx-range NAME@DOMAIN"),
+        (["--nsys-arg", "-o x", "train.py"], 2, "must not set --output"),
+        (["--nsys-arg", "'x", "train.py"], 2, "no closing quotation"),
+        (["--per-rank", "train.py"], 2, "does not know how python starts its ranks"),
+        (["--nsys", "no-such-nsys", "train.py"], 4, "--nsys is 'no-such-nsys'"),
+    ],
+)
+@pytest.mark.usefixtures("script", "stub")
+def test_what_cannot_be_run_is_told_in_one_line_and_leaves_nothing(tmp_path, surroundings, arguments, code, told):
+    done = run(*arguments, folder=tmp_path, surroundings=surroundings)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "gapfinder-runs").exists()

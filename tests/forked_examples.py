@@ -1,0 +1,81 @@
+"""Runs examples in processes forked from this one, which has loaded torch: once, and not for each of them.
+
+Takes a JSON list of {script, arguments, ranks, spoil}; prints a JSON list of what their first ranks printed. Each rank
+gets the environment that torchrun would give it. `spoil` names a part of the checkpoint to replace before the start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+import sharded  # noqa: E402, F401 (loads what takes long to load)
+import torch  # noqa: E402
+import torch._dynamo  # noqa: E402 (an optimizer's first step loads it)
+
+_LONGEST_S = 60
+
+
+def run(job: dict) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    if "spoil" in job:
+        spoil(Path(job["arguments"][job["arguments"].index("--checkpoint") + 1]), part=job["spoil"])
+    with tempfile.TemporaryFile("w+") as output:
+        children = [start(job, rank=rank, port=port, output=output.fileno()) for rank in range(job["ranks"])]
+        if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):
+            output.seek(0)
+            sys.exit(f"{job} failed: {output.read()}")
+        output.seek(0)
+        return output.read()
+
+
+def start(job: dict, *, rank: int, port: int, output: int) -> int:
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        signal.alarm(_LONGEST_S)
+        os.dup2(output, 1)
+        if job["ranks"] > 1:
+            place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": job["ranks"], "MASTER_PORT": port}
+            os.environ.update({name: str(value) for name, value in place.items()}, MASTER_ADDR="127.0.0.1")
+        sys.argv = [job["script"], *job["arguments"]]
+        runpy.run_path(str(EXAMPLES / job["script"]), run_name="__main__")
+        sys.stdout.flush()
+        code = 0
+    except BaseException:  # noqa: BLE001 (a child must never run on as if it were the parent)
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def spoil(path: Path, *, part: str) -> None:
+    """Give the checkpoint what it would have if a training forgot one of its five parts."""
+    saved = torch.load(path, weights_only=True)
+    if part == "parameters":
+        saved["parameters"] = {name: torch.zeros_like(value) for name, value in saved["parameters"].items()}
+    elif part == "optimizer":
+        saved["optimizer"]["state"] = {}
+    elif part == "rng":
+        saved["ranks"][0]["rng"]["cpu"] = torch.Generator().get_state()
+    elif part == "index":
+        saved["sampler"]["index"] = 0
+    else:
+        saved["step"] = 0
+    torch.save(saved, path)
+
+
+if __name__ == "__main__":
+    json.dump([run(job) for job in json.loads(sys.argv[1])], sys.stdout)
