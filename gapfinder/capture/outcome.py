@@ -107,7 +107,9 @@ def _never_opened(captured: Captured, *, request: RunRequest) -> str:
         f"rank {one.rank} (pid {one.pid}): {format_count(one.steps, 'step')}" for one in captured.processes
     )
     if window.first is None:
-        remedy = "no optimizer took a step; capture the whole run with --capture-range none"
+        stepped = any(one.steps for one in captured.processes)
+        why = "no mark of a step reached nsys" if stepped else "no optimizer took a step"
+        remedy = f"{why}; capture the whole run with --capture-range none"
     else:
         remedy = f"it opens at step {window.first}; choose earlier steps with --steps, or leave --steps out"
     return f"the capture window never opened: {remedy} (seen: {seen})"

@@ -16,7 +16,10 @@ from gapfinder.errors import InconclusiveError, InputError
 
 @click.group()
 def baseline() -> None:
-    """Save, list, show and remove baselines: portable JSON files with everything a check needs."""
+    """Keep what a check compares with.
+
+    A baseline is one JSON file, which can be committed or copied, with all that a check needs.
+    """
 
 
 @baseline.command(no_args_is_help=True)
@@ -28,7 +31,10 @@ def baseline() -> None:
 def save(
     name: str, profiles: tuple[Path, ...], *, force: bool, store: Path | None, config: Path | None, **options: object
 ) -> None:
-    """Measure profiles and keep the result as NAME, with the git commit that is checked out here."""
+    """Measure profiles and keep the result as NAME.
+
+    The git commit that is checked out here is kept with it.
+    """
     settings = chosen_settings(config=config, **options)
 
     from gapfinder.compare.measured import measure

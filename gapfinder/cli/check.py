@@ -39,7 +39,9 @@ def check(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Compare a training with a baseline and with limits, and fail when it got worse.
+    """Fail when a training got worse than limits allow.
+
+    It is compared with a baseline, with limits of its own, or with both.
 
     \b
     Exit codes: 0 within the limits, 1 worse than allowed, 3 inconclusive: the question could not be answered.

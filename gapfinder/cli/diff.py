@@ -50,9 +50,10 @@ def diff(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Say what changed from training A to training B, and why; nothing is judged.
+    """Say what changed from training A to B, and why.
 
-    A and B are each a profile, a folder of the profiles of one job, a baseline's JSON file or a stored baseline's name.
+    Nothing is judged. A and B are each a profile, a folder of the profiles of one job, a baseline's JSON file or a
+    stored baseline's name.
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)

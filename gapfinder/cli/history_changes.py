@@ -29,7 +29,10 @@ def add(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Measure profiles and store them as one run, with the git commit that is checked out here."""
+    """Measure profiles and store them as one run.
+
+    The git commit that is checked out here is stored with it.
+    """
     settings = chosen_settings(config=config, **options)
 
     from gapfinder.compare.history import Source, record

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @click.option("--nsys", "nsys_path", metavar="PATH", help="The nsys to use, in place of the newest that is found.")
 @click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
 def run(command: tuple[str, ...], *, output: Path | None, wanted: Wanted, nsys_path: str | None, dry_run: bool) -> None:
-    """Run a training under nsys, and report where its time goes.
+    """Run a training under nsys, and say where its time goes.
 
-    A .py file is run with the active Python; after -- stands any command, such as torchrun, mpirun or srun. Everything
-    is kept in one run folder. CUDA graphs are traced node by node, which slows them down but shows their kernels;
-    --nsys-arg=--cuda-graph-trace=graph is quicker and hides them.
+    A .py file is run with the first python on PATH; after -- stands any command, such as torchrun, mpirun or srun.
+    Options of gapfinder come before either. Everything is kept in one run folder. CUDA graphs are traced node by node,
+    which slows them down but shows their kernels; --nsys-arg=--cuda-graph-trace=graph is quicker and hides them.
 
     The exit code is the training's own, unless that is 0 and the capture or its analysis failed.
     """
