@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -107,9 +108,8 @@ def commands() -> None:
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 
-for _section in SECTIONS.values():
-    for _command in _section:
-        commands.add_command(_command)
+for _member in chain.from_iterable(SECTIONS.values()):
+    commands.add_command(_member)
 
 
 def main() -> None:
