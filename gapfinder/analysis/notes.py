@@ -111,6 +111,14 @@ def _step_notes(report: Report, lanes: Sequence[Lane]) -> Iterator[str]:
     overlaps = sum(ranges.overlaps for ranges in report.steps.values())
     if overlaps:
         yield f"{format_count(overlaps, 'step range')} began before an earlier one had ended: steps overlap on the host"
+    passed_over = sum(ranges.passed_over for ranges in report.steps.values())
+    if passed_over:
+        taken = next(iter(report.steps.values()))
+        domain = f"the NVTX domain {taken.domain}" if taken.domain else "NVTX's default domain"
+        yield (
+            f'steps are the ranges such as "{taken.names[0]}" in {domain}; {format_count(passed_over, "range")} of '
+            "another kind could be steps as well and are not counted (--step-pattern chooses by name)"
+        )
 
 
 def _of_lanes(count: int, total: int) -> str:

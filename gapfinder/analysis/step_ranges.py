@@ -57,6 +57,7 @@ _LIBRARY_DOMAINS = frozenset(
         "ucx",
     }
 )
+_OWN_KIND = "step of gapfinder"
 _OPEN_END = np.iinfo(np.int64).max
 _MOST_DIGITS = 18  # of a number that fits into int64
 
@@ -72,6 +73,8 @@ class StepRanges:
         ends: shape (n,), ns; the largest int64 for a range that was open when the capture ended.
         threads: shape (n,); globalTid on which each range began.
         overlaps: how many ranges begin before an earlier one has ended.
+        domain: the NVTX domain of all of them; empty for the default one.
+        passed_over: how many ranges of the process match as well, but are of another kind.
     """
 
     names: tuple[str, ...]
@@ -80,6 +83,8 @@ class StepRanges:
     ends: Int64s
     threads: Int64s
     overlaps: int
+    domain: str
+    passed_over: int
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -95,7 +100,8 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
     """Return the step ranges of each process that has any, by process key.
 
     A range is a step when its whole text matches. Where ranges of several kinds match ("step 3" inside "iteration 3"),
-    the kind that covers most of the time is taken: one kind for the whole report.
+    one kind is taken for the whole report: gapfinder's own, whose numbers `gapfinder run` counts by, unless `pattern`
+    asks for other names; else the one that covers most of the time.
 
     Args:
         ranges: frame RANGES.
@@ -110,20 +116,24 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
     if found.empty:
         return {}
     stems = [_group(match, "stem").lower() for match in matches]
-    domains, codes = found["domain"].astype(str), found["name"].cat.codes
+    parts = zip(found["name"].cat.codes, found["domain"].astype(str), found["is_process_wide"], strict=True)
     found = found.assign(
         process=found["thread"] & PROCESS_MASK,
-        kind=[f"{stems[code]} of {domain}" for domain, code in zip(domains, codes, strict=True)],
+        # torch writes the hook's ranges into the default domain; that they are process wide tells them from the user's
+        kind=[f"{stems[code]} of {domain}{' process wide' * is_wide}" for code, domain, is_wide in parts],
     )
+    matching = found["process"].value_counts()
+    is_own = found["kind"].str.startswith(_OWN_KIND)
+    found = found[is_own] if pattern is None and is_own.any() else found
     found = found[found["kind"] == _main_kind(found)]
     found = found.assign(end=found["end"].mask(found["is_open"], _OPEN_END), text=found["name"].astype(str))
     found = found.sort_values(["process", "start", "end", "text", "thread"], kind="stable")
     numbers = {text: _number(match) for text, match in zip(texts, matches, strict=True) if match is not None}
-    names, starts, ends = found["text"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
-    processes, threads = found["process"].to_numpy(), found["thread"].to_numpy()
+    processes = [found.iloc[rows] for rows in _groups(found["process"].to_numpy())]
+    keys = [int(rows["process"].iloc[0]) for rows in processes]
     return {
-        int(processes[rows.start]): _step_ranges(tuple(names[rows]), starts[rows], ends[rows], threads[rows], numbers)
-        for rows in _groups(processes)
+        key: _step_ranges(rows, numbers=numbers, passed_over=int(matching[key]) - len(rows))
+        for key, rows in zip(keys, processes, strict=True)
     }
 
 
@@ -156,14 +166,21 @@ def _groups(*keys: NDArray[Any]) -> list[slice]:
     return [slice(first, last) for first, last in itertools.pairwise(edges)]
 
 
-def _step_ranges(
-    names: tuple[str, ...], starts: Int64s, ends: Int64s, threads: Int64s, numbers: dict[str, int | None]
-) -> StepRanges:
+def _step_ranges(found: pd.DataFrame, *, numbers: dict[str, int | None], passed_over: int) -> StepRanges:
+    names, starts, ends = found["text"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
     told = [numbers[name] for name in names]
     unique = len({number for number in told if number is not None}) == len(told)
     positions = [number if unique and number is not None else place for place, number in enumerate(told)]
-    overlaps = int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum())
-    return StepRanges(names, np.array(positions, np.int64), starts, ends, threads, overlaps)
+    return StepRanges(
+        names=tuple(names),
+        numbers=np.array(positions, np.int64),
+        starts=starts,
+        ends=ends,
+        threads=found["thread"].to_numpy(),
+        overlaps=int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum()),
+        domain=str(found["domain"].iloc[0]),
+        passed_over=passed_over,
+    )
 
 
 def _group(match: re.Match[str] | None, name: str) -> str:

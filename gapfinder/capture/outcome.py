@@ -80,6 +80,7 @@ def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:
     elif outcome is Outcome.NO_REPORT:
         yield _no_report(captured, request=request)
     yield from _troubles(captured.processes)
+    yield from _no_steps(captured)
     missing = missing_ranks(captured.processes)
     if missing:
         yield (
@@ -130,6 +131,16 @@ def _troubles(processes: Iterable[ProcessStatus]) -> Iterator[str]:
             troubles.setdefault(process.trouble, []).append(process.pid)
     for trouble, pids in troubles.items():
         yield f"no steps are marked in process {', '.join(map(str, pids))}: {trouble}"
+
+
+def _no_steps(captured: Captured) -> Iterator[str]:
+    """Say that a capture has no steps, where the hook saw none end."""
+    marking = [process for process in captured.processes if process.trouble is None]
+    if captured.reports and marking and not any(process.steps for process in marking):
+        yield (
+            "no steps are marked, because no optimizer of torch took one; a range around each step, such as `step 7`, "
+            "does the same: see docs/annotate.md"
+        )
 
 
 def _few_reports(captured: Captured, *, request: RunRequest) -> Iterator[str]:

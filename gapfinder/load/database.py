@@ -128,12 +128,14 @@ class Database:
     ) -> Iterator[tuple[Value, ...]]:
         """Yield rows (all, or where `present` is not NULL): `integers` are integers or NULL, `others` of any type."""
         where = "" if present is None else f'WHERE "{present}" IS NOT NULL'
+        width, most = len(integers), self._most_rows
         with self._reading():
             for row, values in enumerate(self._scan(table, (*integers, *others), where=where)):
-                if not _INTEGERS.issuperset(map(type, values[: len(integers)])):
+                if not _INTEGERS.issuperset(map(type, values[:width])):
                     column = next(c for c, v in zip(integers, values, strict=False) if type(v) not in _INTEGERS)
                     raise self._wrong_type(table, column, row, "an integer")
-                self._check_most_rows(table, row + 1)
+                if row >= most:
+                    self._check_most_rows(table, row + 1)
                 yield values
 
     def rows_among(

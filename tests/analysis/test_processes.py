@@ -200,6 +200,36 @@ def test_only_the_steps_and_the_window_asked_for_count() -> None:
         only(*rows, step_range=(7, 9))
 
 
+STEP_NOTE = (
+    'steps are the ranges such as "{}" in {}; {} ranges of another kind could be steps as well and are not counted '
+    "(--step-pattern chooses by name)"
+)
+
+
+def steps_and_notes(*rows: N, **options: object) -> tuple[list[str], list[str]]:
+    found = analyze([profile(*rows)], settings=Settings(**options))  # type: ignore[arg-type]
+    steps = found.processes[0].steps
+    assert steps is not None
+    return [item.name for item in steps.items], [note for note in found.coverage.notes if "another kind" in note]
+
+
+def test_the_hooks_steps_count_before_ranges_of_the_training_itself() -> None:
+    own = [step(number, 10 * number, 10 * number + 10) for number in range(3)]
+    assert steps_and_notes(*own) == (["step 1", "step 2"], [])
+    longer = [N(100 * number, 100 * number + 90, f"step {number + 70}") for number in range(3)]
+    note = STEP_NOTE.format("step 0", "the NVTX domain gapfinder", 3)
+    assert steps_and_notes(*longer, *own) == (["step 1", "step 2"], [note])
+    names, _ = steps_and_notes(*longer, *own, step_pattern=r"step 7(?P<number>\d)")
+    assert names == ["step 71", "step 72"]
+
+
+def test_where_the_hook_writes_into_the_default_domain_its_steps_are_told_from_others() -> None:
+    own = [N(10 * number, 10 * number + 10, f"step {number}", is_process_wide=True) for number in range(3)]
+    inside = [N(10 * number + 1, 10 * number + 9, f"step {number + 1}") for number in range(3)]
+    note = STEP_NOTE.format("step 0", "NVTX's default domain", 3)
+    assert steps_and_notes(*inside, *own) == (["step 1", "step 2"], [note])
+
+
 MARK = "rank=3 local_rank=1 world_size=8 host=node-a"
 
 

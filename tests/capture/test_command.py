@@ -64,12 +64,12 @@ def test_words(wanted, version, known, expected):
     assert words(wanted, version=version, known=known) == expected
 
 
-def test_a_folder_name_is_taken_as_it_is():
+def test_p55_a_folder_name_is_taken_as_it_is():
     command = capture_command(options(), nsys=Nsys(path=Path("nsys"), version="2022.4.2.1"), known=NEW)
     assert command.words((), output=Path("%q{RANK}/50%"))[-1] == "--output=%%q{RANK}/50%%"
 
 
-def test_a_range_opens_although_its_name_is_not_registered():
+def test_p50_a_range_opens_although_its_name_is_not_registered():
     command = capture_command(
         options(environment={"A": "b,c"}), nsys=Nsys(path=Path("nsys"), version="2022.4.2.1"), known=NEW
     )
@@ -89,7 +89,7 @@ def test_a_range_opens_although_its_name_is_not_registered():
         ({"nsys_args": ("-f", "true")}, "must not set --force-overwrite"),
     ],
 )
-def test_what_would_lose_the_report_is_refused(given, told):
+def test_p50_p53_what_would_lose_the_report_is_refused(given, told):
     with pytest.raises(InputError, match=told):
         options(**given)
 
@@ -99,6 +99,6 @@ def test_an_option_that_this_nsys_does_not_know_is_refused_before_the_training()
         words(options(nsys_args=("--gpu-metrics-devices=all",)))
 
 
-def test_an_nsys_that_would_end_the_training_with_the_capture_is_refused():
+def test_p51_an_nsys_that_would_end_the_training_with_the_capture_is_refused():
     with pytest.raises(NsysError, match=r"nsys 2020\.3\.2\.6 ends the training"):
         words(options(capture_range=CaptureRange.CUDA), version="2020.3.2.6", known=OLD)

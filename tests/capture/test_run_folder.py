@@ -26,7 +26,7 @@ def test_two_runs_in_one_second_have_two_folders(tmp_path, monkeypatch):
     assert set(made) == {first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 9))}
 
 
-def test_a_folder_is_made_with_those_above_it_and_one_with_files_is_refused(tmp_path):
+def test_p53_p54_a_folder_is_made_with_those_above_it_and_one_with_files_is_refused(tmp_path):
     folder = tmp_path / "a" / "b"
     assert new_run_folder(folder, name="x", now=NOW) == folder
     with pytest.raises(InputError, match="is not empty"):

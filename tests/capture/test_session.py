@@ -64,7 +64,7 @@ def names(captured: Captured) -> list[str]:
         ("kill -KILL $$", 137, ("the training ended with exit code 137 (SIGKILL)",)),
     ],
 )
-def test_the_exit_code_is_the_trainings_and_the_report_is_judged_apart(stub, script, code, told):
+def test_p52_the_exit_code_is_the_trainings_and_the_report_is_judged_apart(stub, script, code, told):
     captured = run(request(script), stub)
     assert (captured.launched.exit_code, names(captured)) == (code, ["report.nsys-rep"])
     assert outcome_of(captured, request=request(script)) is Outcome.CAPTURED
@@ -78,7 +78,7 @@ def test_output_is_passed_on_byte_for_byte(capfdbinary):
     assert capfdbinary.readouterr() == (b"a\rb\xff\n\n", b"no end")
 
 
-def test_a_report_that_is_older_than_the_run_is_never_taken(stub, monkeypatch):
+def test_p53_a_report_that_is_older_than_the_run_is_never_taken(stub, monkeypatch):
     monkeypatch.setenv("STUB", "stale")
     stale = stub.parent / "stale.nsys-rep"
     stale.write_bytes(b"of yesterday")
@@ -89,14 +89,14 @@ def test_a_report_that_is_older_than_the_run_is_never_taken(stub, monkeypatch):
     assert "no report" in outcome_sentences(captured, request=request(""))[0]
 
 
-def test_a_report_that_nsys_wrote_elsewhere_is_fetched(stub, monkeypatch, tmp_path):
+def test_p53_p54_a_report_that_nsys_wrote_elsewhere_is_fetched(stub, monkeypatch, tmp_path):
     monkeypatch.setenv("STUB", "elsewhere")
     captured = run(request("exit 0"), stub)
     assert names(captured) == ["report.nsys-rep"]
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_each_capture_of_a_repeated_range_is_a_session(stub, monkeypatch):
+def test_p56_each_capture_of_a_repeated_range_is_a_session(stub, monkeypatch):
     monkeypatch.setenv("STUB", "sessions")
     captured = run(request("exit 0"), stub)
     assert [(one.path.name, one.session) for one in captured.reports] == [
@@ -105,7 +105,7 @@ def test_each_capture_of_a_repeated_range_is_a_session(stub, monkeypatch):
 
 
 @pytest.mark.parametrize("stub_does", ["stream", "half"])
-def test_an_unfinished_capture_is_kept_and_half_a_report_is_not(stub, monkeypatch, stub_does):
+def test_p57_an_unfinished_capture_is_kept_and_half_a_report_is_not(stub, monkeypatch, stub_does):
     monkeypatch.setenv("STUB", stub_does)
     captured = run(request("exit 3"), stub)
     assert [(one.path.name, one.is_partial) for one in captured.reports] == [("report.qdstrm", True)]
@@ -156,13 +156,13 @@ def test_ctrl_c_grows_stronger_and_nsys_still_writes(stub):
     assert (captured.launched.exit_code, names(captured)) == (137, ["report.nsys-rep"])
 
 
-def test_sigterm_reaches_the_training_alone(stub):
+def test_p60_sigterm_reaches_the_training_alone(stub):
     when_started(stub, then=lambda: os.kill(os.getpid(), signal.SIGTERM))
     captured = run(request("trap 'exit 5' TERM; while :; do sleep 0.05; done"), stub)
     assert (captured.launched.exit_code, names(captured)) == (5, ["report.nsys-rep"])
 
 
-def test_the_time_that_nsys_takes_to_write_is_shown(stub, monkeypatch):
+def test_p60_the_time_that_nsys_takes_to_write_is_shown(stub, monkeypatch):
     monkeypatch.setenv("STUB", "slow")
     told: list[str] = []
     captured = run(request("exit 0"), stub, told=told)
@@ -170,7 +170,7 @@ def test_the_time_that_nsys_takes_to_write_is_shown(stub, monkeypatch):
     assert names(captured) == ["report.nsys-rep"]
 
 
-def test_an_nsys_that_stays_silent_is_ended(stub, monkeypatch):
+def test_p60_an_nsys_that_stays_silent_is_ended(stub, monkeypatch):
     monkeypatch.setenv("STUB", "silent")
     told: list[str] = []
     words, _ = dry_run(request("exit 0"), nsys=nsys_at(stub), output=Path("run"))
@@ -179,7 +179,7 @@ def test_an_nsys_that_stays_silent_is_ended(stub, monkeypatch):
     assert "silent" in told[0]
 
 
-def test_a_training_whose_nsys_is_killed_is_waited_for_and_its_capture_found(stub):
+def test_p52_a_training_whose_nsys_is_killed_is_waited_for_and_its_capture_found(stub):
     def kill_nsys() -> None:
         training = int((stub.parent / "training.pid").read_text())
         parent = Path(f"/proc/{training}/stat").read_text().rpartition(")")[2].split()[1]
@@ -228,7 +228,14 @@ def test_a_window_that_never_opened_is_explained(stub, monkeypatch, window, scri
     assert "--nvtx-capture=gapfinder capture@*" in (stub.parent / "words").read_text().splitlines()
 
 
-def test_ranks_that_nobody_reported_are_named(stub):
+@pytest.mark.parametrize(("steps", "is_told"), [(1, False), (0, True)])
+def test_a_capture_without_steps_is_told(stub, steps, is_told):
+    wanted = request(status("run/processes", 0, steps=steps, opened=True), is_annotated=True)
+    told = " ".join(outcome_sentences(run(wanted, stub), request=wanted))
+    assert ("no optimizer of torch took one" in told) is is_told
+
+
+def test_p59_ranks_that_nobody_reported_are_named(stub):
     script = "; ".join(status("run/processes", rank, steps=8, opened=True, world=8) for rank in (0, 1, 3))
     wanted = request(script, is_annotated=True)
     told = " ".join(outcome_sentences(run(wanted, stub), request=wanted))
@@ -266,7 +273,7 @@ def test_each_rank_has_a_report_of_its_own(stub, tmp_path):
     assert "1 of 4 ranks left no report" in outcome_sentences(captured, request=wanted)
 
 
-def test_a_process_without_a_rank_is_refused(stub, tmp_path, capfd, monkeypatch):
+def test_p55_a_process_without_a_rank_is_refused(stub, tmp_path, capfd, monkeypatch):
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
     launcher = tmp_path / "srun"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import databases
 import pytest
-from databases import Kernel
+from databases import MARK, Kernel, Range
 from nsys_stub import nsys_stub
 
 ROOT = Path(__file__).parents[2]
@@ -39,19 +42,27 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "gapfinder", "run", *map(str, arguments)]
 
 
-@pytest.fixture
-def surroundings(tmp_path):
+def surroundings_in(folder: Path) -> dict[str, str]:
     """The environment of a run: this Python is the active one, and gapfinder is this one."""
     paths = [str(Path(sys.executable).parent), os.environ["PATH"]]
-    (tmp_path / "tmp").mkdir()
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path / "tmp")}
+    (folder / "tmp").mkdir()
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PATH": os.pathsep.join(paths), "TMPDIR": str(folder / "tmp")}
+
+
+def script_in(folder: Path) -> Path:
+    path = folder / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def surroundings(tmp_path):
+    return surroundings_in(tmp_path)
 
 
 @pytest.fixture
 def script(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
-    return path
+    return script_in(tmp_path)
 
 
 @pytest.fixture
@@ -74,13 +85,23 @@ def record(folder: Path) -> dict[str, object]:
     return json.loads((folder / "run.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory) -> tuple[subprocess.CompletedProcess[str], Path, float]:
+    """A run with the real nsys, its folder and how many seconds it took."""
+    above = tmp_path_factory.mktemp("plain")
+    folder = above / "new" / "of %q{RANK} 50%"
+    words = ("--capture-range", "none", "-o", folder, script_in(above), 20, 7)
+    began = time.monotonic()
+    done = run(*words, folder=above, surroundings=surroundings_in(above))
+    return done, folder, time.monotonic() - began
+
+
 @pytest.mark.nsys
-def test_a_plain_script_with_the_real_nsys(tmp_path, script, surroundings):
-    folder = tmp_path / "new" / "run"
-    done = run("--capture-range", "none", "-o", folder, script, 20, 7, folder=tmp_path, surroundings=surroundings)
+def test_p52_p54_p55_a_plain_script_with_the_real_nsys(plain_run):
+    done, folder, _ = plain_run
     assert done.returncode == 7, done.stderr
     assert done.stdout.startswith("training\n")
-    assert done.stderr.endswith("gapfinder: the training ended with exit code 7\nWrote new/run\n")
+    assert done.stderr.endswith("gapfinder: the training ended with exit code 7\nWrote new/of %q{RANK} 50%\n")
     files = {path.name for path in folder.iterdir() if path.is_file()}
     assert files == {"analysis.json", "report.html", "report.nsys-rep", "report.sqlite", "run.json"}
     assert json.loads((folder / "analysis.json").read_text())["source"]["files"] == ["report.sqlite"]
@@ -88,7 +109,7 @@ def test_a_plain_script_with_the_real_nsys(tmp_path, script, surroundings):
 
 
 @pytest.mark.nsys
-def test_the_hook_opens_the_window_of_the_real_nsys(tmp_path, surroundings):
+def test_p50_p51_the_hook_opens_the_window_of_the_real_nsys_and_the_training_goes_on(tmp_path, surroundings):
     script = tmp_path / "train.py"
     script.write_text(TORCH)
     done = run("--steps", "3:9", "-o", "run", script, folder=tmp_path, surroundings=surroundings)
@@ -99,7 +120,7 @@ def test_the_hook_opens_the_window_of_the_real_nsys(tmp_path, surroundings):
 
 
 @pytest.mark.nsys
-def test_sigterm_ends_the_training_and_its_report_is_analysed(tmp_path, script, surroundings):
+def test_p60_sigterm_ends_the_training_and_its_report_is_analysed(tmp_path, script, surroundings):
     words = command("--capture-range", "none", "-o", "run", script, 10_000, 0)
     process = subprocess.Popen(
         words, cwd=tmp_path, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -130,30 +151,68 @@ def test_everything_is_in_one_folder_and_two_at_once_have_two(tmp_path, script, 
         assert "PATH" not in (folder / "run.json").read_text()
 
 
-@pytest.mark.parametrize("after_s", [0.3, 0.8, 1.3])
-def test_a_run_killed_at_any_moment_leaves_no_half_file(tmp_path, script, stub, surroundings, after_s):
+def whole_files(folder: Path) -> set[str]:
+    """The names of the files in a run folder, each of which is whole."""
+    files = {path.name: path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
+    for name, path in files.items():
+        if name.endswith(".json"):
+            json.loads(path.read_text())
+        elif name == "report.html":
+            assert path.read_text().rstrip().endswith("</html>")
+        elif name == "report.sqlite":
+            with closing(sqlite3.connect(path)) as database:
+                assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        else:
+            assert name == "report.nsys-rep"
+    return set(files)
+
+
+def kill_after(words: list[str], *, moment: float, folder: Path, surroundings: dict[str, str]) -> None:
+    """Kill a run alone, not what it started, and wait until that has ended by itself."""
     process = subprocess.Popen(
-        command("--capture-range", "none", "-o", "run", script, 20, 0),
-        cwd=tmp_path,
-        env=surroundings,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        words, cwd=folder, env=surroundings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    time.sleep(after_s)
+    time.sleep(moment)
     process.kill()
     process.wait()
-    folder = tmp_path / "run"
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name in ("run.json", "analysis.json"):
-            json.loads(path.read_text())
-        elif path.name == "report.html":
-            assert path.read_text().rstrip().endswith("</html>")
-        elif path.name == "report.nsys-rep":
-            assert len(path.read_bytes()) == len("a report of ") + 16
-        elif path.name == "report.sqlite":
-            assert path.read_bytes() == (stub.parent / "database.sqlite").read_bytes()
-        else:
-            assert path.is_dir() or path.name.startswith(".")
+    deadline = time.monotonic() + 60
+    while left := started_with(f"TMPDIR={surroundings['TMPDIR']}"):
+        assert time.monotonic() < deadline, f"a minute after the run was killed there is still {left}"
+        time.sleep(0.1)
+
+
+def started_with(variable: str) -> list[str]:
+    """The command lines of all processes that have a variable in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if variable.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+@pytest.mark.parametrize("after_s", [0.3, 0.8, 1.3])
+def test_a_run_killed_at_any_moment_leaves_no_half_file(tmp_path, script, stub, surroundings, after_s):
+    words = command("--capture-range", "none", "-o", "run", script, 20, 0)
+    kill_after(words, moment=after_s, folder=tmp_path, surroundings=surroundings)
+    if (tmp_path / "run").exists() and "report.nsys-rep" in whole_files(tmp_path / "run"):
+        assert len((tmp_path / "run" / "report.nsys-rep").read_bytes()) == len("a report of ") + 16
+
+
+@pytest.mark.nsys
+def test_p60_after_runs_killed_at_any_moment_the_next_one_works(tmp_path, script, surroundings, plain_run):
+    _, whole_folder, whole_s = plain_run
+    words = ["--capture-range", "none", "-o"]
+    moments = random.Random(3)  # noqa: S311
+    for number in range(3):
+        moment = whole_s * (number + moments.random()) / 3
+        name = f"killed{number}"
+        kill_after(command(*words, name, script, 20, 7), moment=moment, folder=tmp_path, surroundings=surroundings)
+        if (tmp_path / name).exists():
+            whole_files(tmp_path / name)
+    done = run(*words, "last", script, 20, 7, folder=tmp_path, surroundings=surroundings)
+    assert (done.returncode, record(tmp_path / "last")["outcome"]) == (7, "captured"), done.stderr
+    assert whole_files(tmp_path / "last") == whole_files(whole_folder)
 
 
 def test_no_report_is_exit_code_4_only_when_the_training_went_well(tmp_path, script, stub, surroundings):
@@ -164,7 +223,21 @@ def test_no_report_is_exit_code_4_only_when_the_training_went_well(tmp_path, scr
     assert (badly.returncode, record(tmp_path / "b")["outcome"]) == (9, "window never opened")
 
 
-def test_sessions_are_analysed_one_by_one(tmp_path, script, stub, surroundings):
+def test_p59_ranks_without_gpu_work_are_named_at_the_end(tmp_path, script, stub, surroundings):
+    marks = [
+        Range(start=0, end=None, name=f"rank={rank} local_rank={rank} world_size=4 host=a", pid=pid, event_type=MARK)
+        for rank, pid in enumerate((100, 101, 102, 103))
+    ]
+    kernels = [Kernel(start=0, end=1_000, device=pid - 100, pid=pid) for pid in (100, 101, 103)]
+    (stub.parent / "database.sqlite").unlink()
+    databases.nsys_database(stub.parent / "database.sqlite", kernels=kernels, ranges=marks)
+    done = run("--capture-range", "none", "-o", "run", script, 1, 0, folder=tmp_path, surroundings=surroundings)
+    assert done.returncode == 0, done.stderr
+    assert "gapfinder: no GPU work was captured of rank 2, of 4 in all\n" in done.stderr
+    assert "no GPU work was captured of rank 2, of 4 in all" in record(tmp_path / "run")["notes"]
+
+
+def test_p56_sessions_are_analysed_one_by_one(tmp_path, script, stub, surroundings):
     surroundings["STUB"] = "sessions"
     done = run("--capture-range", "none", "-o", "run", script, 1, 0, folder=tmp_path, surroundings=surroundings)
     assert done.returncode == 0, done.stderr

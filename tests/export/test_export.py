@@ -140,7 +140,7 @@ def test_the_folder_of_the_report_is_left_alone_and_the_cache_is_private(nsys, r
         ('echo text > "$output"; exit 0', "half an export"),
     ],
 )
-def test_what_nsys_says_is_told_in_one_line_and_nothing_is_kept(nsys, report, tmp_path, behaviour, words):
+def test_p61b_what_nsys_says_is_told_in_one_line_and_nothing_is_kept(nsys, report, tmp_path, behaviour, words):
     stub(tmp_path, behaviour=behaviour)
     with pytest.raises(NsysError) as caught:
         export_report(report)
@@ -150,7 +150,7 @@ def test_what_nsys_says_is_told_in_one_line_and_nothing_is_kept(nsys, report, tm
     assert left_in(tmp_path / "cache") == []
 
 
-def test_a_failure_after_a_change_never_gives_the_old_export(nsys, report, tmp_path):
+def test_p61b_a_failure_after_a_change_never_gives_the_old_export(nsys, report, tmp_path):
     old = export_report(report)
     report.write_bytes(b"changed")
     stub(tmp_path, behaviour="exit 1")
@@ -194,7 +194,7 @@ def test_a_killed_export_leaves_nothing_that_is_used_later(nsys, report, tmp_pat
     assert left_in(tmp_path / "cache") == [exported.name]
 
 
-def test_an_unfinished_capture_goes_through_the_importer_beside_nsys(nsys, report, tmp_path):
+def test_p57_an_unfinished_capture_goes_through_the_importer_beside_nsys(nsys, report, tmp_path):
     capture = report.with_suffix(".qdstrm")
     capture.write_bytes(b"events")
     with pytest.raises(NsysError, match="no QdstrmImporter"):
@@ -339,7 +339,7 @@ def test_a_report_marked_as_of_a_newer_nsys_is_refused_with_both_versions(real_n
 
 @pytest.mark.nsys
 @pytest.mark.parametrize("kept", [10, 3_000, 30_000, -5])
-def test_the_real_nsys_refuses_a_truncated_report_in_its_own_words(real_nsys, real_report, tmp_path, kept):
+def test_p61b_the_real_nsys_refuses_a_truncated_report_in_its_own_words(real_nsys, real_report, tmp_path, kept):
     cut = tmp_path / "cut.nsys-rep"
     cut.write_bytes(real_report.read_bytes()[:kept])
     assert report_version(cut) is None

@@ -74,7 +74,7 @@ def test_status_counts_the_steps(loops):
     assert (status.steps, status.annotator, status.is_window_opened) == (20, "nvtx", False)
 
 
-def test_forked_training_is_counted_but_not_marked(loops):
+def test_p58_forked_training_is_counted_but_not_marked(loops):
     status = next(status for status in loops.statuses if status.trouble is not None)
     assert status.trouble == "forked from a training without a new program, which nsys does not trace"
     assert (status.steps, status.annotator) == (1, None)
