@@ -14,7 +14,7 @@ from gapfinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from gapfinder.compare.comparable import Difference
+    from gapfinder.compare.comparable import Aspect
     from gapfinder.compare.snapshot import Snapshot
     from gapfinder.compare.thresholds import Limit
 
@@ -24,7 +24,7 @@ def check(
     baseline: Snapshot | None = None,
     *,
     limits: Sequence[Limit] = (),
-    allowed: Collection[Difference] = (),
+    allowed: Collection[Aspect] = (),
 ) -> Verdict:
     """Return whether `candidate` keeps the limits; see docs/check.md.
 
@@ -50,8 +50,8 @@ def check(
     if baseline is None or not relative:
         return _verdict(tuple(judgements), reasons=(), notes=())
     found = differences(candidate, baseline)
-    waived = tuple(f"allowed to differ: {one.sentence}" for one in found if one.difference in allowed)
-    reasons = tuple(_told(one.sentence, one.difference) for one in found if one.difference not in allowed)
+    waived = tuple(f"allowed to differ: {one.sentence}" for one in found if one.aspect in allowed)
+    reasons = tuple(_told(one.sentence, one.aspect) for one in found if one.aspect not in allowed)
     if not reasons:
         pair = Pair.of(baseline=baseline, candidate=candidate)
         judgements += [one for limit in relative for one in pair.hold(limit)]
@@ -66,8 +66,8 @@ def _about(baseline: Snapshot) -> tuple[str, ...]:
     return (f"the baseline is of commit {baseline.commit}, measured on {baseline.created}",)
 
 
-def _told(sentence: str, difference: Difference | None) -> str:
-    return sentence if difference is None else f"{sentence} (--allow-different {difference} compares them anyway)"
+def _told(sentence: str, aspect: Aspect | None) -> str:
+    return sentence if aspect is None else f"{sentence} (--allow-different {aspect} compares them anyway)"
 
 
 def _verdict(judgements: tuple[Judgement, ...], *, reasons: tuple[str, ...], notes: tuple[str, ...]) -> Verdict:

@@ -12,8 +12,7 @@ from gapfinder.compare.changes import (
     kernel_changes,
     pace,
 )
-from gapfinder.compare.comparable import Difference as Kind
-from gapfinder.compare.comparable import differences, version_notes
+from gapfinder.compare.comparable import Aspect, differences, version_notes
 from gapfinder.compare.difference import Difference, LaneChange, Unit
 from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
 from gapfinder.compare.scaled import Scaled
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     LanePair = tuple[LaneSnapshot | None, LaneSnapshot | None]
 
 
-REFUSED = frozenset({Kind.GPUS, Kind.RANKS})
+REFUSED = frozenset({Aspect.GPUS, Aspect.RANKS})
 """What must not differ unless it is allowed."""
 
 
@@ -38,7 +37,7 @@ def diff(
     after: Snapshot,
     *,
     names: tuple[str, str] = ("before", "after"),
-    allowed: Collection[Kind] = (),
+    allowed: Collection[Aspect] = (),
 ) -> Difference:
     """Return what changed from `before` to `after`, which are called by `names`.
 
@@ -80,7 +79,7 @@ def diff(
 
 
 def _why_not_alike(
-    before: Snapshot, after: Snapshot, *, names: tuple[str, str], allowed: Collection[Kind]
+    before: Snapshot, after: Snapshot, *, names: tuple[str, str], allowed: Collection[Aspect]
 ) -> tuple[Reason, ...]:
     """Return what differs that is noted; InconclusiveError for what is refused."""
     for name, snapshot in zip(names, (before, after), strict=True):
@@ -88,9 +87,9 @@ def _why_not_alike(
             raise InconclusiveError(f"nothing to compare: {name} has no GPU operation that takes time")
     reasons = differences(after, before)
     for reason in reasons:
-        if reason.difference in REFUSED and reason.difference not in allowed:
+        if reason.aspect in REFUSED and reason.aspect not in allowed:
             raise InconclusiveError(
-                f"not comparable: {reason.sentence}; --allow-different {reason.difference} compares them all the same"
+                f"not comparable: {reason.sentence}; --allow-different {reason.aspect} compares them all the same"
             )
     return reasons
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gapfinder.analysis import analyze
 from gapfinder.compare import store as stored
 from gapfinder.compare.check import check
-from gapfinder.compare.comparable import Difference
+from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.snapshot import Snapshot
 from gapfinder.compare.take import take_snapshot
 from gapfinder.compare.thresholds import needs_baseline, parse_limits
@@ -123,9 +123,9 @@ def check_snapshot(  # noqa: PLR0913 (the options of the command)
     return check(candidate, old, limits=limits, allowed=allowed_differences(allow_different))
 
 
-def allowed_differences(names: Sequence[str]) -> frozenset[Difference]:
+def allowed_differences(names: Sequence[str]) -> frozenset[Aspect]:
     """Return the differences that `names` allow; InputError with those there are."""
-    unknown = [name for name in names if name not in list(Difference)]
+    unknown = [name for name in names if name not in list(Aspect)]
     if unknown:
-        raise InputError(f"no difference {unknown[0]!r} to allow; there are {', '.join(Difference)}")
-    return frozenset(map(Difference, names))
+        raise InputError(f"no difference {unknown[0]!r} to allow; there are {', '.join(Aspect)}")
+    return frozenset(map(Aspect, names))
