@@ -13,7 +13,7 @@ from gapfinder.errors import InputError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("text", "json", "markdown", "junit", "github")
-_DIFFERENCES = ("gpus", "gpu-model", "ranks", "window", "min-gap")
+_DIFFERENCES = ("gpus", "gpu-model", "ranks", "window", "min-gap", "program")
 
 store_option = click.option(
     "--store",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from gapfinder.compare.program import another_program
 from gapfinder.findings.words import listed
 from gapfinder.units import format_count, format_duration, format_time
 
@@ -23,6 +24,7 @@ class Aspect(StrEnum):
     RANKS = "ranks"
     WINDOW = "window"
     MIN_GAP = "min-gap"
+    PROGRAM = "program"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +46,12 @@ def differences(candidate: Snapshot, baseline: Snapshot) -> tuple[Reason, ...]:
     if candidate.digest == baseline.digest:
         same = "both are the same capture, so nothing can have changed: was the old report measured again?"
         return (Reason(aspect=None, sentence=same),)
-    return (*_gpus(candidate, baseline), *_ranks(candidate, baseline), *_choices(candidate, baseline))
+    return (
+        *_gpus(candidate, baseline),
+        *_ranks(candidate, baseline),
+        *_choices(candidate, baseline),
+        *_program(candidate, baseline),
+    )
 
 
 def version_notes(candidate: Snapshot, baseline: Snapshot) -> Iterator[str]:
@@ -121,6 +128,11 @@ def _choices(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
                 f"{format_duration(candidate.min_gap_ns)}"
             ),
         )
+
+
+def _program(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
+    if sentence := another_program(candidate, baseline):
+        yield Reason(aspect=Aspect.PROGRAM, sentence=sentence)
 
 
 def _part(snapshot: Snapshot) -> str:
