@@ -14,8 +14,8 @@ from gapfinder.compare.changes import (
 )
 from gapfinder.compare.comparable import Aspect, differences, version_notes
 from gapfinder.compare.difference import Difference, LaneChange, Unit
-from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
-from gapfinder.compare.scaled import Scaled
+from gapfinder.compare.scale import side
+from gapfinder.compare.scaled import scaled_alike
 from gapfinder.errors import InconclusiveError
 from gapfinder.findings.words import listed
 
@@ -48,19 +48,15 @@ def diff(
         InconclusiveError: one of them has no lanes, or they are refused.
     """
     reasons = _why_not_alike(before, after, names=names, allowed=allowed)
-    unit = common_unit(before.lanes, after.lanes)
-    both = [side(measured_lanes(snapshot.lanes, unit=unit), unit=unit) for snapshot in (before, after)]
-    old, new = (
-        Scaled(snapshot, Scale(snapshot.lanes, unit=one.budget))
-        for snapshot, one in zip((before, after), both, strict=True)
-    )
+    alike = scaled_alike(before, after)
+    unit, (old, new) = alike.unit, alike.scaled
     pairs = _lane_pairs(before.lanes, after.lanes)
     return Difference(
         names=names,
         min_gap_ns=before.min_gap_ns if before.min_gap_ns == after.min_gap_ns else None,
         unit=unit,
-        before=both[0],
-        after=both[1],
+        before=alike.sides[0],
+        after=alike.sides[1],
         lanes=tuple(_lane_change(pair, unit=unit) for pair in pairs),
         causes=cause_changes(old, new),
         findings=finding_changes(old, new),

@@ -21,8 +21,8 @@ def another_program(candidate: Snapshot, baseline: Snapshot) -> str | None:
     """Return in a sentence why the candidate is another program than the baseline; None where it is the same.
 
     It is another one where, on either side, less than a fifth of the compute kernels' time is in functions that both
-    have; or less than a fifth of the collectives, both in number and in time, are operations that both have. A collective
-    that was added, or split into many, is thus a change of the same program. Nothing is said of kernels inside graphs.
+    have; or less than a fifth of the collectives, both in number and in time, are operations that both have. A
+    collective that was split into many is thus a change of the same program. Nothing is said of kernels inside graphs.
     """
     sides = candidate, baseline
     if not any(lane.budget.graph_only_ns for one in sides for lane in one.lanes):
@@ -36,8 +36,8 @@ def another_program(candidate: Snapshot, baseline: Snapshot) -> str | None:
     shared = max(_least_shared(new, old), _least_shared(new_times, old_times))
     if shared < LEAST_COMMON:
         return (
-            f"only {format_share(shared)} of the collectives are operations that both have, so this capture is of another "
-            f"program: it runs {_most(new)}, the baseline {_most(old)}"
+            f"only {format_share(shared)} of the collectives are operations that both have, so this capture is of "
+            f"another program: it runs {_most(new)}, the baseline {_most(old)}"
         )
     return None
 
