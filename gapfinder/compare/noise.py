@@ -64,7 +64,7 @@ def intervals(
 ) -> list[Interval]:
     """Return the interval of the change from `old` to `new` for each value that `estimates` returns."""
     before, after = (
-        _resampled(samples, metric=metric, scope=scope, counts=_drawn(samples.steps, side, resamples))
+        _resampled(samples, metric=metric, scope=scope, counts=_drawn(samples.runs, side, resamples))
         for side, samples in enumerate((old, new))
     )
     tail = (100 - CONFIDENCE_PERCENT) / 2
@@ -90,12 +90,18 @@ def _resampled(samples: Samples, *, metric: Metric, scope: Scope, counts: Counts
 
 
 @lru_cache(maxsize=8)
-def _drawn(steps: int, side: int, resamples: int) -> Counts:
-    """Return how often each resample has each step; shape (resamples, steps). Both sides are drawn independently."""
-    picks = np.random.default_rng([_SEED, side]).integers(0, steps, size=(resamples, steps))
-    places = picks + steps * np.arange(resamples)[:, np.newaxis]
-    counts = np.bincount(places.ravel(), minlength=resamples * steps).reshape(resamples, steps)
-    return counts.astype(np.min_scalar_type(steps))
+def _drawn(runs: tuple[int, ...], side: int, resamples: int) -> Counts:
+    """Return how often each resample has each step; shape (resamples, steps).
+
+    Both sides are drawn independently, and from each of the `runs` as many steps as it has: how far runs are apart is no
+    noise of the steps.
+    """
+    random = np.random.default_rng([_SEED, side])
+    of_runs = []
+    for steps in runs:
+        places = random.integers(0, steps, size=(resamples, steps)) + steps * np.arange(resamples)[:, np.newaxis]
+        of_runs.append(np.bincount(places.ravel(), minlength=resamples * steps).reshape(resamples, steps))
+    return np.hstack(of_runs).astype(np.min_scalar_type(sum(runs)))
 
 
 def _values(samples: Samples, *, metric: Metric, scope: Scope, counts: Counts) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING
@@ -92,8 +91,7 @@ class Pair:
         if scope is Scope.EVERY:
             runs = [[rows[at] for at, _ in self.matched] for rows in runs]
             new_rows = [new_rows[at] for _, at in self.matched]
-        pooled = [list(chain.from_iterable(steps)) for steps in zip(*runs, strict=True)]
-        old, new = sampled(metric, pooled), sampled(metric, new_rows)
+        old, new = sampled(metric, *runs), sampled(metric, new_rows)
         by_run = [estimates(sampled(metric, rows), metric=metric, scope=scope) for rows in runs]
         values = zip(
             estimates(old, metric=metric, scope=scope),
