@@ -61,7 +61,7 @@ def test_a_place_starts_in_the_folder_of_its_file(tmp_path, monkeypatch):
     assert read_settings(file=Path("gapfinder.toml"), start=below) == found
     for wrong in ('history = ""', "history = 3", 'baselines = "a\\u0000b"'):
         (tmp_path / "gapfinder.toml").write_text(wrong)
-        with pytest.raises(InputError, match="gapfinder.toml: (history|baselines): must be a"):
+        with pytest.raises(InputError, match=r"gapfinder\.toml: (history|baselines): must be a"):
             read_settings(start=below)
 
 

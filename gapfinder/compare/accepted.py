@@ -49,7 +49,7 @@ def comparable_runs(candidate: Snapshot, against: Snapshot | Accepted, *, allowe
         reasons = tuple(map(_told, refused))
     if isinstance(against, Accepted):
         reasons = () if kept else _none_of(against, reasons)
-        about = [f"held against {format_count(len(kept))} of the last {_counted(against)}"]
+        about = _held_against(against, count=len(kept))
     else:
         about = [] if against.commit is None else [f"the baseline is of commit {_commit(against)}"]
     notes = [note for run, waived in kept or found[-1:] for note in _notes(candidate, run, waived, allowed=allowed)]
@@ -60,15 +60,27 @@ def _commit(baseline: Snapshot) -> str:
     return f"{baseline.commit}, measured on {baseline.created}"
 
 
+def _held_against(accepted: Accepted, *, count: int) -> list[str]:
+    if not count:
+        return []
+    share = "" if count == len(accepted.runs) else f"{format_count(count)} of "
+    return [f"held against {share}the last {_counted(accepted)}"]
+
+
 def _counted(accepted: Accepted) -> str:
-    return f"{format_count(len(accepted.runs), 'accepted run')} of {accepted.branch}"
+    count = len(accepted.runs)
+    return (
+        f"{'' if count == 1 else f'{format_count(count)} '}accepted run{'' if count == 1 else 's'} of {accepted.branch}"
+    )
 
 
 def _none_of(accepted: Accepted, reasons: tuple[str, ...]) -> tuple[str, ...]:
     if not accepted.runs:
         told = "`gapfinder history add` stores a good one, and `gapfinder history accept` takes one that is there"
         return (f"no run of {accepted.branch} is accepted yet: {told}",)
-    return tuple(f"none of the last {_counted(accepted)} can be compared; of the newest, {one}" for one in reasons)
+    none = "the" if len(accepted.runs) == 1 else "none of the"
+    verb = "cannot" if len(accepted.runs) == 1 else "can"
+    return tuple(f"{none} last {_counted(accepted)} {verb} be compared: for the newest, {one}" for one in reasons)
 
 
 def _told(reason: Reason) -> str:

@@ -93,8 +93,8 @@ def _resampled(samples: Samples, *, metric: Metric, scope: Scope, counts: Counts
 def _drawn(runs: tuple[int, ...], side: int, resamples: int) -> Counts:
     """Return how often each resample has each step; shape (resamples, steps).
 
-    Both sides are drawn independently, and from each of the `runs` as many steps as it has: how far runs are apart is no
-    noise of the steps.
+    Both sides are drawn independently, and from each of the `runs` as many steps as it has: how far runs are apart is
+    no noise of the steps.
     """
     random = np.random.default_rng([_SEED, side])
     of_runs = []

@@ -42,7 +42,7 @@ def test_one_accepted_run_is_a_baseline():
     of_history, of_baseline = held(steady(12), 10), check(steady(12), steady(10, digest="old"), limits=LIMIT)
     assert of_history.judgements == of_baseline.judgements
     assert (of_history.outcome, of_history.judgements[0].spread) == (Outcome.FAIL, None)
-    assert of_history.notes == ("held against 1 of the last 1 accepted run of main",)
+    assert of_history.notes == ("held against the last accepted run of main",)
 
 
 def test_the_steps_of_several_runs_are_pooled():
@@ -145,7 +145,7 @@ def test_none_that_is_comparable_is_inconclusive_with_the_reason_of_the_newest()
     assert found.outcome is Outcome.INCONCLUSIVE
     (reason, *_) = found.reasons
     assert reason.startswith(
-        "none of the last 2 accepted runs of main can be compared; of the newest, the baseline has 4"
+        "none of the last 2 accepted runs of main can be compared: for the newest, the baseline has 4"
     )
     assert "--allow-different gpus" in reason
 
