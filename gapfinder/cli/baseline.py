@@ -37,11 +37,13 @@ def save(
     """
     settings = chosen_settings(config=config, **options)
 
+    from gapfinder.compare.git import git_commit
     from gapfinder.compare.measured import measure
+    from gapfinder.compare.reference import store_folder as folder_of
     from gapfinder.compare.snapshot_json import snapshot_to_json
-    from gapfinder.compare.store import baseline_file, git_commit
+    from gapfinder.compare.store import baseline_file
 
-    path = baseline_file(store_folder(store), name)
+    path = baseline_file(folder_of(store, settings=settings), name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
