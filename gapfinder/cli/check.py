@@ -11,7 +11,7 @@ import click
 from gapfinder.cli.check_options import checking_options
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.cli.profiles import load_profiles
+from gapfinder.cli.profiles import given_profiles, load_profiles
 from gapfinder.cli.recording import record_check
 from gapfinder.errors import InconclusiveError, InputError, RegressionError
 from gapfinder.settings import settings_file
@@ -58,13 +58,12 @@ def check(  # noqa: PLR0913 (one for each option)
     from gapfinder.compare.measured import measure
     from gapfinder.compare.reference import Reference
     from gapfinder.compare.thresholds import parse_limits
-    from gapfinder.load import find_profiles
 
     limits, allowed = parse_limits(fail_on), allowed_differences(allow_different)
     files = _files(output, form=form, reports=reports)
+    _, inputs = given_profiles(profiles, config=config)
     for file in files:
-        inputs = [*find_profiles(profiles), *map(Path, filter(None, [baseline])), *filter(None, [config])]
-        check_output(file, inputs=inputs, force=force)
+        check_output(file, inputs=[*inputs, *map(Path, filter(None, [baseline]))], force=force)
     reference = Reference(
         baseline=baseline,
         against_history=wanted.against_history,
