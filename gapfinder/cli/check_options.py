@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gapfinder.cli.estimate_options import gathered
+from gapfinder.cli.gathering import gathered
 from gapfinder.errors import InputError
 from gapfinder.settings import Settings, read_settings
 
