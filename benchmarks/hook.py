@@ -1,7 +1,7 @@
-"""What the hook costs a training: steps of about 5 ms and very short ones, without it, with it, and with it under nsys.
+"""What the hook costs a training, alone and under nsys, and what it costs a Python that never sees torch.
 
-Times are the processor's, for the thread that trains: other programs of a shared machine do not count. The kinds take
-turns and the best of several medians counts. Compare the numbers of one run with each other only.
+Marked steps and unmarked ones take turns in one process, so that a slow moment of a shared machine meets both alike;
+what counts is the median of the thread's own processor time. Compare the numbers of one run with each other only.
 """
 
 from __future__ import annotations
@@ -20,41 +20,50 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gapfinder.training.environment import hook_environment
 
 _STEPS = 200
-_TURNS = 3
-_STARTS = 20
+_CALLS = 20_000
+_STARTS = 30
 _TRAIN = "train"
-_NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
+_NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none")
 
 
 def _train() -> None:
-    """Print the median step of a large and of a small model, in µs."""
+    """Print the step of a large and of a small model without marks, and how much longer it is with them."""
     import torch
+    from _gapfinder_hook import attach
 
+    (recorder,) = attach._recorders  # noqa: SLF001 - the only way to have steps without marks in the same process
     for width, depth, batch in ((128, 16, 128), (4, 2, 2)):
         model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(depth)))
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-        data = torch.utils.data.TensorDataset(torch.zeros(_STEPS * batch, width))
-        times = []
-        before = time.thread_time_ns()
-        for (values,) in torch.utils.data.DataLoader(data, batch_sampler=torch.arange(len(data)).split(batch)):
+        data = torch.utils.data.TensorDataset(torch.zeros(2 * _STEPS * batch, width))
+        times: tuple[list[int], list[int]] = ([], [])
+        batches = iter(torch.utils.data.DataLoader(data, batch_sampler=torch.arange(len(data)).split(batch)))
+        for step in range(2 * _STEPS):
+            is_marked = step % 2
+            recorder.phase = None if is_marked else "over"
+            begin = time.thread_time_ns()
+            (values,) = next(batches)
             optimizer.zero_grad()
             model(values).square().mean().backward()
             optimizer.step()
-            now = time.thread_time_ns()
-            times.append(now - before)
-            before = now
-        print(statistics.median(times) / 1000)
+            times[is_marked].append(time.thread_time_ns() - begin)
+        bare, marked = (statistics.median(values) / 1000 for values in times)
+        print(f"  step {bare:7.0f} µs, marked {marked - bare:+.0f} µs, which is {(marked - bare) / 5000:.2%} of 5 ms")
+    recorder.phase = "over"
+    inner = torch.nn.Identity()
+    call = torch.nn.Module.__call__
+    print(f"  module inside another: {_nanoseconds(call, inner) - _nanoseconds(call.__wrapped__, inner):+.0f} ns")
 
 
-def _measure(*, is_hooked: bool, is_profiled: bool, folder: Path) -> list[float]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    if is_hooked:
-        environment |= hook_environment(window=None, status_folder=folder, environment=environment)
-    profiler = (*_NSYS, f"--output={folder / 'report'}") if is_profiled else ()
-    done = subprocess.run(
-        [*profiler, sys.executable, __file__, _TRAIN], env=environment, capture_output=True, text=True, check=True
-    )
-    return [float(line) for line in done.stdout.splitlines() if line.replace(".", "", 1).isdigit()]
+def _nanoseconds(call: object, module: object) -> float:
+    """Return the best of several means of calling `module`."""
+    means = []
+    for _ in range(5):
+        begin = time.perf_counter_ns()
+        for _ in range(_CALLS):
+            call(module, 0)
+        means.append((time.perf_counter_ns() - begin) / _CALLS)
+    return min(means)
 
 
 def _start(environment: dict[str, str]) -> float:
@@ -66,28 +75,22 @@ def _start(environment: dict[str, str]) -> float:
 
 
 def main() -> None:
-    """Print steps and ratios, and what a Python without torch pays at its start."""
-    kinds = {"without hook": (False, False), "with hook": (True, False)}
-    if shutil.which("nsys"):
-        kinds |= {"nsys without hook": (False, True), "nsys with hook": (True, True)}
+    """Print all of it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        turns = [
-            {
-                kind: _measure(is_hooked=hooked, is_profiled=profiled, folder=folder)
-                for kind, (hooked, profiled) in kinds.items()
-            }
-            for _ in range(_TURNS)
-        ]
-        best = {kind: [min(values) for values in zip(*(turn[kind] for turn in turns), strict=True)] for kind in kinds}
-        base_long, base_short = best["without hook"]
-        for kind, (long, short) in best.items():
-            print(f"{kind:18} {long:8.0f} µs ({long / base_long:.3f})  {short:6.1f} µs ({short - base_short:+.1f} µs)")
-        bare = dict(os.environ)
+        bare = os.environ | {"OMP_NUM_THREADS": "1"}
         hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
+        profilers: dict[str, tuple[str, ...]] = {"alone": ()}
+        if shutil.which("nsys"):
+            profilers["under nsys"] = (*_NSYS, f"--output={folder / 'report'}")
+        for title, profiler in profilers.items():
+            command = [*profiler, sys.executable, __file__, _TRAIN]
+            done = subprocess.run(command, env=hooked, capture_output=True, text=True, check=True)
+            told = [line for line in done.stdout.splitlines() if line.startswith(("  step", "  module"))]
+            print(title, *told, sep="\n")
         starts = [(_start(bare), _start(hooked)) for _ in range(_STARTS)]
     without, with_hook = (min(values) for values in zip(*starts, strict=True))
-    print(f"start of Python    {without:.1f} ms, with hook {with_hook:.1f} ms ({with_hook - without:+.1f} ms)")
+    print(f"start of Python: {without:.1f} ms, with the hook {with_hook - without:+.1f} ms")
 
 
 if __name__ == "__main__":

@@ -50,39 +50,39 @@ class MeasuredProfile:
         self,
         *,
         baseline: Path | str | None = None,
+        against_history: str | None = None,
         fail_on: Sequence[str] = (),
         allow_different: Sequence[str] = (),
     ) -> Verdict:
         """Return the verdict of `gapfinder check`; without a baseline the one of --gapfinder-baseline counts."""
-        from gapfinder.compare.measured import check_snapshot
+        from gapfinder.compare.checked import check_snapshot
+        from gapfinder.compare.reference import Reference
         from gapfinder.compare.thresholds import needs_baseline, parse_limits
 
-        return check_snapshot(
-            self.snapshot,
-            baseline=baseline or (self._baseline if needs_baseline(parse_limits(fail_on)) else None),
-            fail_on=fail_on,
-            allow_different=allow_different,
-            store=self._store,
-        )
+        if baseline is None and against_history is None and needs_baseline(parse_limits(fail_on)):
+            baseline = self._baseline
+        reference = Reference(baseline=baseline, against_history=against_history, store=self._store)
+        return check_snapshot(self.snapshot, reference=reference, fail_on=fail_on, allow_different=allow_different)
 
     def assert_overlap(self, min: float, *, scope: str = "total") -> None:  # noqa: A002 (what a test reads best)
         """Fail unless at least `min` (0.7 is 70 %) of the communication is hidden; scope is total, worst or every."""
         __tracebackhide__ = True
-        from gapfinder.compare.measured import check_snapshot
-
-        limit = f"overlap_ratio@{scope}<{min:.6f}"
-        _hold(check_snapshot(self.snapshot, baseline=None, fail_on=[limit], allow_different=(), store=self._store))
+        _hold(self.check(fail_on=[f"overlap_ratio@{scope}<{min:.6f}"]))
 
     def assert_no_regression(
         self,
         *,
         baseline: Path | str | None = None,
+        against_history: str | None = None,
         fail_on: Sequence[str] = (),
         allow_different: Sequence[str] = (),
     ) -> None:
         """Fail where the training got worse than its limits allow, or where that cannot be told."""
         __tracebackhide__ = True
-        _hold(self.check(baseline=baseline, fail_on=fail_on, allow_different=allow_different))
+        verdict = self.check(
+            baseline=baseline, against_history=against_history, fail_on=fail_on, allow_different=allow_different
+        )
+        _hold(verdict)
 
 
 def _hold(verdict: Verdict) -> None:

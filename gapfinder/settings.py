@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
@@ -13,7 +14,6 @@ from gapfinder.units import parse_bandwidth, parse_duration, parse_step_range, p
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 DEFAULT_MIN_GAP_NS = 100_000
 SETTINGS_FILE = "gapfinder.toml"
@@ -30,7 +30,7 @@ class CountCopies(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Choices for one analysis.
+    """Choices for one analysis, and where what was measured is kept.
 
     Attributes:
         min_gap_ns: shortest gap and hole that is reported.
@@ -44,6 +44,8 @@ class Settings:
         ranks: rank of each lane, in the order lanes are listed; empty to take them from the report.
         top: how many holes are kept in full per lane.
         link_bandwidth: of each GPU's link to the others in one direction, bytes per second; None where not told.
+        baselines: folder of baselines; None for the nearest one.
+        history: file of the history; None for the nearest one.
     """
 
     min_gap_ns: int = DEFAULT_MIN_GAP_NS
@@ -57,12 +59,15 @@ class Settings:
     ranks: tuple[int, ...] = ()
     top: int = 10
     link_bandwidth: float | None = None
+    baselines: Path | None = None
+    history: Path | None = None
 
 
 def read_settings(*, file: Path | None = None, start: Path) -> Settings:
     """Return the settings of `file`, else of the nearest settings file from `start` upwards, else the defaults.
 
-    A folder's settings are its gapfinder.toml, else the table [tool.gapfinder] of its pyproject.toml.
+    A folder's settings are its gapfinder.toml, else the table [tool.gapfinder] of its pyproject.toml. Paths in a file
+    start in its folder.
     Raises InputError, naming file and key, for what cannot be used.
     """
     used = file or settings_file(start)
@@ -71,7 +76,13 @@ def read_settings(*, file: Path | None = None, start: Path) -> Settings:
     table = _table(used)
     if table is None:
         raise InputError(f"{used} has no table [tool.gapfinder]")
-    return override(Settings(), table, source=str(used))
+    chosen = override(Settings(), table, source=str(used))
+    folder = used.absolute().parent
+    return replace(
+        chosen,
+        baselines=None if chosen.baselines is None else folder / chosen.baselines,
+        history=None if chosen.history is None else folder / chosen.history,
+    )
 
 
 def settings_file(start: Path) -> Path | None:
@@ -85,6 +96,15 @@ def settings_file(start: Path) -> Path | None:
             f"cannot look for {SETTINGS_FILE} from the current folder upwards: {error.strerror}; name one with --config"
         ) from error
     return next((file for file in files if _table(file) is not None), None)
+
+
+def nearest(name: str, *, start: Path) -> Path | None:
+    """Return what is called `name` in `start`, else in the nearest folder above it; None where there is nothing."""
+    try:
+        places = [folder / name for folder in (start.absolute(), *start.absolute().parents)]
+        return next((place for place in places if place.exists()), None)
+    except OSError as error:
+        raise InputError(f"cannot look for {name} from the current folder upwards: {error.strerror}") from error
 
 
 def override(settings: Settings, table: Mapping[str, object], *, source: str) -> Settings:
@@ -136,6 +156,13 @@ def _text(value: object) -> str:
     return value
 
 
+def _path(value: object) -> Path:
+    text = _text(value)
+    if not text or not text.isprintable():
+        raise InputError(f"must be a path, not {text!r}")
+    return Path(text)
+
+
 def _pattern(value: object) -> str:
     return compile_pattern(_text(value)).pattern
 
@@ -179,5 +206,7 @@ SETTINGS_KEYS: Mapping[str, Callable[[Settings, object], Settings]] = {
     "ranks": lambda settings, value: replace(settings, ranks=_numbers(value)),
     "top": lambda settings, value: replace(settings, top=_number(value)),
     "link-bandwidth": lambda settings, value: replace(settings, link_bandwidth=parse_bandwidth(_text(value))),
+    "baselines": lambda settings, value: replace(settings, baselines=_path(value)),
+    "history": lambda settings, value: replace(settings, history=_path(value)),
 }
 """What each key of a settings file does with its value."""

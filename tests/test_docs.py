@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shlex
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +13,18 @@ from pathlib import Path
 import analyses
 import click
 import pytest
+from click.testing import CliRunner
 from databases import Copy, Graph, Kernel, nsys_database
 
 from gapfinder import errors
 from gapfinder.analysis import analyze
-from gapfinder.cli.app import commands
+from gapfinder.cli.app import SECTIONS, commands
 from gapfinder.explanations import Cause
-from gapfinder.findings import explained
 from gapfinder.findings.faults import FAULTS
 from gapfinder.findings.registry import PAGES
 from gapfinder.load import load_profile
 from gapfinder.processes import Phase
-from gapfinder.render import render_json, render_text
+from gapfinder.render import render_json
 from gapfinder.settings import SETTINGS_KEYS, CountCopies, Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -125,15 +126,29 @@ def test_the_picture_of_one_lane_is_true(tmp_path):
     assert (first.exposed_ns, first.copy_only_ns, first.idle_ns) == (60_000, 50_000, 40_000)
 
 
-def test_the_readme_shows_the_real_report():
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    shown = [
-        line for line in readme.partition("```text\n")[2].partition("```")[0].splitlines() if line not in ("", "...")
-    ]
-    profile = DOCS.parent / "sample_profiles" / "broken_overlap.sqlite"
-    printed = render_text(explained(analyze([load_profile(profile)], settings=Settings()))).splitlines()
-    assert len(shown) > 10
-    assert [line for line in shown if line not in printed] == []
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+REPORTS = re.findall(r"```sh\n(gapfinder [^\n]+)\n```\n\n```text\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("line", "shown"), REPORTS, ids=[line.split()[1] for line, _ in REPORTS])
+def test_the_readme_shows_what_its_commands_print(line, shown, monkeypatch):
+    monkeypatch.chdir(DOCS.parent)
+    printed = iter(CliRunner().invoke(commands, shlex.split(line)[1:]).stdout.splitlines())
+    lines = [one for one in shown.splitlines() if one not in ("", "...")]
+    assert len(lines) > 4
+    assert [one for one in lines if one not in printed] == []
+
+
+def test_every_report_in_the_readme_has_its_command():
+    assert len(REPORTS) == README.count("```text\n") == 3
+
+
+def test_the_commands_are_described_in_the_order_of_the_help():
+    names = [command.name for section in SECTIONS.values() for command in section]
+    described = re.findall(r"^## gapfinder (\S+)$", document("commands.md"), re.MULTILINE)
+    assert described == names == list(commands.commands)
+    shown = re.findall(r"^  (\w+)  ", CliRunner().invoke(commands, ["--help"]).stdout, re.MULTILINE)
+    assert shown == names
 
 
 def test_every_cause_and_phase_is_described():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gapfinder.errors import InputError
@@ -17,6 +19,8 @@ gpus = [0, 3]
 ranks = [5, 4]
 top = 3
 link-bandwidth = "400Gb/s"
+baselines = "/data/baselines"
+history = "/data/history.db"
 """
 EXPECTED = Settings(
     min_gap_ns=2_500,
@@ -30,6 +34,8 @@ EXPECTED = Settings(
     ranks=(5, 4),
     top=3,
     link_bandwidth=50_000_000_000,
+    baselines=Path("/data/baselines"),
+    history=Path("/data/history.db"),
 )
 
 
@@ -43,6 +49,20 @@ def test_every_key_is_read_alike_from_both_files(tmp_path):
     assert read_settings(start=project.parent) == EXPECTED
     assert read_settings(file=project, start=tmp_path) == EXPECTED
     assert all(f"\n{key} = " in EVERY_KEY for key in SETTINGS_KEYS)
+
+
+def test_a_place_starts_in_the_folder_of_its_file(tmp_path, monkeypatch):
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "gapfinder.toml").write_text('baselines = "ci/baselines"\nhistory = "../history.db"\n')
+    found = read_settings(start=below)
+    assert (found.baselines, found.history) == (tmp_path / "ci/baselines", tmp_path / "../history.db")
+    monkeypatch.chdir(tmp_path)
+    assert read_settings(file=Path("gapfinder.toml"), start=below) == found
+    for wrong in ('history = ""', "history = 3", 'baselines = "a\\u0000b"'):
+        (tmp_path / "gapfinder.toml").write_text(wrong)
+        with pytest.raises(InputError, match=r"gapfinder\.toml: (history|baselines): must be a"):
+            read_settings(start=below)
 
 
 def test_the_nearest_file_with_settings_is_taken_whole(tmp_path):

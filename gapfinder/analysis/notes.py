@@ -28,7 +28,7 @@ def report_notes(
     """Return one report's notes, those of the file first."""
     notes = [*report.profile.notes]
     if not spans:
-        notes.append("no GPU operation that takes time was captured; was the program run with CUDA tracing (-t cuda)?")
+        notes.append("no GPU operation that takes time was captured: none ran, or CUDA was not traced (-t cuda)")
     if lanes_without_time and spans:
         notes.append(f"{format_count(lanes_without_time, 'lane')} left out: no operation takes any time")
     notes += _asked_notes(settings)
@@ -51,7 +51,7 @@ def _asked_notes(settings: Settings) -> Iterator[str]:
         start, end = settings.window
         yield f"only the window from {format_time(start)} to {format_time(end)} was asked for"
     if settings.step_range is not None:
-        yield f"only the steps {settings.step_range[0]} to {settings.step_range[1] - 1} were asked for"
+        yield f"only the steps {settings.step_range[0]} to {settings.step_range[1] - 1} are measured, as was asked for"
     if settings.gpus:
         yield f"only GPU {', '.join(map(str, settings.gpus))} was asked for"
 

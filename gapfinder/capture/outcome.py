@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.capture.launchers import divide
-from gapfinder.units import format_count
+from gapfinder.units import format_count, format_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,14 +53,11 @@ def missing_ranks(processes: Iterable[ProcessStatus]) -> tuple[int, ...]:
 
 def format_ranks(ranks: Sequence[int]) -> str:
     """Return "rank 3" or "ranks 1, 4 to 7"."""
-    spans: list[list[int]] = []
+    spans: list[tuple[int, int]] = []
     for rank in sorted(ranks):
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    told = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
-    return f"rank {told}" if len(ranks) == 1 else f"ranks {told}"
+        first = spans.pop()[0] if spans and rank == spans[-1][1] + 1 else rank
+        spans.append((first, rank))
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {format_numbers(spans)}"
 
 
 def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:
@@ -100,6 +97,8 @@ def _never_opened(captured: Captured, *, request: RunRequest) -> str:
     window = request.window
     assert window is not None  # noqa: S101 (only then could it open)
     if not captured.processes:
+        if captured.launched.exit_code:
+            return "the capture window never opened, because the training ended before torch was imported"
         return (
             "the capture window never opened, because no Python process that imports torch was seen; capture the whole "
             "run with --capture-range none, or your own range with --capture-range nvtx --nvtx-range NAME@DOMAIN"
@@ -108,7 +107,9 @@ def _never_opened(captured: Captured, *, request: RunRequest) -> str:
         f"rank {one.rank} (pid {one.pid}): {format_count(one.steps, 'step')}" for one in captured.processes
     )
     if window.first is None:
-        remedy = "no optimizer took a step; capture the whole run with --capture-range none"
+        stepped = any(one.steps for one in captured.processes)
+        why = "no mark of a step reached nsys" if stepped else "no optimizer took a step"
+        remedy = f"{why}; capture the whole run with --capture-range none"
     else:
         remedy = f"it opens at step {window.first}; choose earlier steps with --steps, or leave --steps out"
     return f"the capture window never opened: {remedy} (seen: {seen})"

@@ -32,7 +32,9 @@ FORMATS = ("text", "json", "markdown", "html")
 def analyze(
     profiles: tuple[Path, ...], *, form: str, output: Path | None, force: bool, config: Path | None, **options: object
 ) -> None:
-    """Measure idle gaps, holes and hidden communication, and say why they are there and what to change.
+    """Say where the time of captured trainings goes, and why.
+
+    What is measured: idle gaps, holes and hidden communication; why they are there, and what to change.
 
     PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst) or a folder
     of them. What no option says comes from the nearest gapfinder.toml or pyproject.toml.

@@ -6,6 +6,7 @@ import gc
 import signal
 import sys
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -60,8 +61,17 @@ def _end(message: str, *, exit_code: int) -> NoReturn:
     raise click.exceptions.Exit(exit_code)
 
 
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Measure": (run, analyze, collectives, explain),
+    "Compare": (diff, check, baseline, history),
+    "Before a training": (doctor, estimate),
+    "Files": (export, scrub),
+}
+"""Every command under its heading, in the order of `gapfinder --help` and of docs/commands.md."""
+
+
 class _Commands(click.Group):
-    """Commands whose errors become one line, those of parsing as well."""
+    """Commands under headings, whose errors become one line, those of parsing as well."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
@@ -75,6 +85,15 @@ class _Commands(click.Group):
         with _errors_in_one_line(ctx):
             return super().invoke(ctx)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's)
+        """Write a section for each heading, all in the same two columns."""
+        widest = max(len(name) for name in self.commands)
+        room = formatter.width - widest - 4  # a margin and a space between the columns, of two each
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                rows = [(f"{command.name:{widest}}", command.get_short_help_str(room)) for command in section]
+                formatter.write_dl(rows)
+
 
 @click.group(
     "gapfinder", cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -84,22 +103,13 @@ def commands() -> None:
     """Find the holes in a GPU timeline, and how much communication is hidden behind compute.
 
     \b
-    Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer, 4 nsys is missing or failed.
+    Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer,
+    4 nsys is missing or failed. `run` ends with the training's own where that is not 0.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 
-commands.add_command(analyze)
-commands.add_command(baseline)
-commands.add_command(check)
-commands.add_command(diff)
-commands.add_command(doctor)
-commands.add_command(collectives)
-commands.add_command(estimate)
-commands.add_command(explain)
-commands.add_command(export)
-commands.add_command(history)
-commands.add_command(run)
-commands.add_command(scrub)
+for _member in chain.from_iterable(SECTIONS.values()):
+    commands.add_command(_member)
 
 
 def main() -> None:

@@ -16,7 +16,10 @@ from gapfinder.errors import InconclusiveError, InputError
 
 @click.group()
 def baseline() -> None:
-    """Save, list, show and remove baselines: portable JSON files with everything a check needs."""
+    """Keep what a check compares with.
+
+    A baseline is one JSON file, which can be committed or copied, with all that a check needs.
+    """
 
 
 @baseline.command(no_args_is_help=True)
@@ -28,14 +31,19 @@ def baseline() -> None:
 def save(
     name: str, profiles: tuple[Path, ...], *, force: bool, store: Path | None, config: Path | None, **options: object
 ) -> None:
-    """Measure profiles and keep the result as NAME, with the git commit that is checked out here."""
+    """Measure profiles and keep the result as NAME.
+
+    The git commit that is checked out here is kept with it.
+    """
     settings = chosen_settings(config=config, **options)
 
+    from gapfinder.compare.git import git_commit
     from gapfinder.compare.measured import measure
+    from gapfinder.compare.reference import store_folder as folder_of
     from gapfinder.compare.snapshot_json import snapshot_to_json
-    from gapfinder.compare.store import baseline_file, git_commit
+    from gapfinder.compare.store import baseline_file
 
-    path = baseline_file(store_folder(store), name)
+    path = baseline_file(folder_of(store, settings=settings), name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

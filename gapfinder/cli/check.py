@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.check_options import checking_options, store_folder
+from gapfinder.cli.check_options import checking_options
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.cli.profiles import load_profiles
+from gapfinder.cli.profiles import given_profiles, load_profiles
+from gapfinder.cli.recording import record_check
 from gapfinder.errors import InconclusiveError, InputError, RegressionError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gapfinder.cli.check_options import HistoryWanted
     from gapfinder.compare.verdict import Verdict
 
 
@@ -32,6 +34,7 @@ def check(  # noqa: PLR0913 (one for each option)
     fail_on: tuple[str, ...],
     allow_different: tuple[str, ...],
     store: Path | None,
+    wanted: HistoryWanted,
     form: str,
     output: Path | None,
     reports: Mapping[Path, str],
@@ -39,7 +42,9 @@ def check(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Compare a training with a baseline and with limits, and fail when it got worse.
+    """Fail when a training got worse than limits allow.
+
+    It is compared with a baseline, with limits of its own, or with both.
 
     \b
     Exit codes: 0 within the limits, 1 worse than allowed, 3 inconclusive: the question could not be answered.
@@ -48,18 +53,29 @@ def check(  # noqa: PLR0913 (one for each option)
     settings = chosen_settings(config=config, **options)
 
     from gapfinder.compare.check import check as decide
-    from gapfinder.compare.measured import allowed_differences, baseline_for, measure
+    from gapfinder.compare.checked import allowed_differences
+    from gapfinder.compare.git import git_commit
+    from gapfinder.compare.measured import measure
+    from gapfinder.compare.reference import Reference
     from gapfinder.compare.thresholds import parse_limits
-    from gapfinder.load import find_profiles
 
     limits, allowed = parse_limits(fail_on), allowed_differences(allow_different)
     files = _files(output, form=form, reports=reports)
+    _, inputs = given_profiles(profiles, config=config)
     for file in files:
-        inputs = [*find_profiles(profiles), *map(Path, filter(None, [baseline])), *filter(None, [config])]
-        check_output(file, inputs=inputs, force=force)
-    old = baseline_for(limits, named=baseline, store=store_folder(store), settings=settings, load=load_profiles)
-    verdict = decide(measure(profiles, settings=settings, load=load_profiles), old, limits=limits, allowed=allowed)
+        check_output(file, inputs=[*inputs, *map(Path, filter(None, [baseline]))], force=force)
+    reference = Reference(
+        baseline=baseline,
+        against_history=wanted.against_history,
+        history_runs=wanted.history_runs,
+        store=store,
+        history=wanted.history,
+    )
+    old = reference.find(limits, settings=settings, load=load_profiles)
+    candidate = measure(profiles, settings=settings, commit=git_commit(Path()), load=load_profiles)
+    verdict = decide(candidate, old, limits=limits, allowed=allowed)
     _report(verdict, form=None if output else form, files=files, force=force)
+    record_check(candidate, verdict, wanted=wanted, settings=settings)
     _end(verdict)
 
 

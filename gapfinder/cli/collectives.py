@@ -35,7 +35,9 @@ FORMATS = ("text", "csv", "json")
     default=By.INSTANCE.value,
     help="What a row is; instance when not given.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="text when not given.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option(
@@ -56,7 +58,7 @@ def collectives(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """List every collective as each of its lanes saw it, or sum them up by operation or by step.
+    """List collectives, or sum them up by operation or step.
 
     A row says how long a lane was in a collective, how much of it was hidden behind compute, how long it waited for the
     last lane and how fast the bytes moved. CSV and JSON are in nanoseconds.

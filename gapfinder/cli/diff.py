@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.check_options import store_folder, store_option
+from gapfinder.cli.check_options import store_option
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.profiles import load_profiles
@@ -50,19 +50,21 @@ def diff(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Say what changed from training A to training B, and why; nothing is judged.
+    """Say what changed from training A to B, and why.
 
-    A and B are each a profile, a folder of the profiles of one job, a baseline's JSON file or a stored baseline's name.
+    Nothing is judged. A and B are each a profile, a folder of the profiles of one job, a baseline's JSON file or a
+    stored baseline's name.
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
     if output is not None:
         check_output(output, inputs=[Path(before), Path(after), *filter(None, [config])], force=force)
 
+    from gapfinder.compare.checked import allowed_differences
     from gapfinder.compare.diff import diff as compare
-    from gapfinder.compare.measured import allowed_differences, find_baseline
+    from gapfinder.compare.reference import find_baseline, store_folder
 
-    folder = store_folder(store)
+    folder = store_folder(store, settings=settings)
     old, new = (find_baseline(named, store=folder, settings=settings, load=load_profiles) for named in (before, after))
     difference = compare(old, new, names=_names(before, after), allowed=allowed_differences(allow_different))
     if output is None:

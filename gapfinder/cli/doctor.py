@@ -20,7 +20,9 @@ _SCHEMA_VERSION = 1
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="text when not given.")
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json")), default="text", help="Kind of report; text when not given."
+)
 @click.option(
     "-o",
     "--output",
@@ -36,9 +38,10 @@ _SCHEMA_VERSION = 1
 )
 @click.option("--nsys", metavar="PATH", help="The nsys to look at, in place of the newest that is found.")
 def doctor(*, form: str, output: Path, deepspeed: Path | None, nsys: str | None) -> None:
-    """Check this machine before a long training: nsys, GPUs, network, versions, names, space, limits.
+    """Check this machine before a long training.
 
-    It only reads. What could not be looked at is told as "not checked", and is neither good nor bad.
+    What is looked at: nsys, GPUs, network, versions, names, space and limits. It only reads. What could not be looked
+    at is told as "not checked", and is neither good nor bad.
 
     \b
     Exit codes: 0 no failure (warnings do not count), 1 a failure, 2 bad input.

@@ -29,7 +29,7 @@ class _Estimates(click.Group):
 
 @click.group(cls=_Estimates, no_args_is_help=True)
 def estimate() -> None:
-    """Compute what communication must cost, before anything is run.
+    """Compute what communication must cost, before a run.
 
     Name an operation for its time, or `plan` for the ways to train a model. docs/estimate.md has the formulas.
     """

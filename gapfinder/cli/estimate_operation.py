@@ -11,12 +11,12 @@ from gapfinder.cli.estimate_options import (
     compute,
     count,
     format_option,
-    gathered,
     member,
     network_options,
     print_estimate,
     size,
 )
+from gapfinder.cli.gathering import gathered
 from gapfinder.errors import InputError
 from gapfinder.estimate import Dtype, Schedule, compressed, estimate_collective
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial, wraps
-from inspect import signature
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gapfinder.cli.gathering import Decorator, gathered
 from gapfinder.cost import Algorithm
 from gapfinder.errors import InputError
 from gapfinder.estimate import Network
 from gapfinder.units import parse_bandwidth, parse_bytes, parse_count, parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from enum import StrEnum
 
     from gapfinder.estimate import CollectiveEstimate, Plan
-
-Command = Callable[..., object]
-Decorator = Callable[[Command], Command]
 
 
 def quantity(option: str, *names: str, parse: Callable[[str], int], **settings: Any) -> Decorator:  # noqa: ANN401
@@ -57,23 +54,6 @@ count = partial(quantity, parse=parse_count, metavar="COUNT")
 bandwidth = partial(quantity, parse=parse_bandwidth, metavar="BANDWIDTH")
 duration = partial(quantity, parse=parse_duration, metavar="DURATION")
 compute = partial(quantity, "--compute", "compute_ns", parse=_parse_compute, metavar="DURATION")
-
-
-def gathered(name: str, make: Callable[..., object], *options: Decorator) -> Decorator:
-    """Return a decorator that adds options and hands the command what `make` builds of them, as argument `name`."""
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def gathering(**given: object) -> object:
-            value = make(**{key: given.pop(key) for key in signature(make).parameters})
-            return command(**{name: value}, **given)
-
-        decorated: Command = gathering
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
 
 
 def print_estimate(result: CollectiveEstimate | Plan, *, form: str, render: Callable[..., str]) -> None:

@@ -9,12 +9,12 @@ from gapfinder.cli.estimate_options import (
     compute,
     count,
     format_option,
-    gathered,
     member,
     network_options,
     print_estimate,
     size,
 )
+from gapfinder.cli.gathering import gathered
 from gapfinder.estimate import Dtype, Model, PlanRequest, make_plan
 
 _model_options = gathered(

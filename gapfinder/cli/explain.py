@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.argument("words", metavar="CODE|WORDS...", nargs=-1)
 def explain(words: tuple[str, ...]) -> None:
-    """Explain a finding, or search rules and faults for words.
+    """Explain a finding, or find what to check by words.
 
     Without words, all codes are listed.
     """

@@ -17,10 +17,10 @@ from gapfinder.errors import InputError
 )
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 def export(reports: tuple[Path, ...], output: Path | None, *, force: bool) -> None:
-    """Export reports of nsys (.nsys-rep, .qdrep, .qdstrm) to SQLite.
+    """Export reports of nsys to SQLite.
 
-    Each export is written beside its report, as REPORT.sqlite, unless --output says otherwise. The nsys on this machine
-    does the work; GAPFINDER_NSYS names another one.
+    A report is a .nsys-rep, .qdrep or .qdstrm. Each export is written beside its report, as REPORT.sqlite, unless
+    --output says otherwise. The nsys on this machine does the work; GAPFINDER_NSYS names another one.
     """
     from functools import partial
     from shutil import copyfile

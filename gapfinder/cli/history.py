@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def history() -> None:
-    """Keep measured runs in one SQLite file, and show how a metric develops over them."""
+    """Keep measured runs, and show how a metric develops.
+
+    All runs are in one SQLite file, which other programs may read.
+    """
 
 
 @history.command("list")
@@ -51,9 +54,9 @@ def show(number: int, *, store: Path | None, form: str) -> None:
 @history_store_option
 @format_option
 def trend(metric: str, *, branch: str, store: Path | None, form: str) -> None:
-    """Show METRIC over the runs of a branch, and mark where its level changed; overlap_ratio when not given.
+    """Show a metric over runs, with marks where its level changed.
 
-    The metrics are those of gapfinder check.
+    The metrics, overlap_ratio when none is given, are those of gapfinder check.
     """
     from gapfinder.compare.history import trend as trend_of
     from gapfinder.compare.metrics import find_metric

@@ -29,15 +29,19 @@ def add(  # noqa: PLR0913 (one for each option)
     config: Path | None,
     **options: object,
 ) -> None:
-    """Measure profiles and store them as one run, with the git commit that is checked out here."""
+    """Measure profiles and store them as one run.
+
+    The git commit that is checked out here is stored with it.
+    """
     settings = chosen_settings(config=config, **options)
 
+    from gapfinder.compare.git import git_commit
     from gapfinder.compare.history import Source, record
     from gapfinder.compare.measured import measure
-    from gapfinder.compare.store import git_commit
+    from gapfinder.compare.reference import history_file as store_of
 
     snapshot = measure(profiles, settings=settings, commit=git_commit(Path()), load=load_profiles)
-    file = history_file(store)
+    file = store_of(store, settings=settings)
     stored = record(file, snapshot, branch=branch, source=Source.ADD, accepted=not not_accepted, label=label)
     verb = "Stored" if stored.is_new else "The same capture is there already:"
     say(f"{verb} run {stored.run.id} of {branch} in {file}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gapfinder.cli.terminal import text_layout
+from gapfinder.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from gapfinder.render.history import Sheet
@@ -27,10 +28,10 @@ format_option = click.option(
 
 
 def history_file(store: Path | None) -> Path:
-    """Return the file that the option names, else the default one."""
-    from gapfinder.compare.history import default_store
+    """Return the file that the option names, else that of the settings file, else the default one."""
+    from gapfinder.compare.reference import history_file as file_of
 
-    return default_store(Path()) if store is None else store
+    return file_of(store, settings=Settings() if store is not None else read_settings(start=Path()))
 
 
 def print_sheet(sheet: Sheet, *, form: str) -> None:

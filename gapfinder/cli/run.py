@@ -18,14 +18,23 @@ if TYPE_CHECKING:
 @click.argument("command", metavar="TRAIN.PY|COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="New folder for all of it.")
 @capture_options
+@click.option("--no-history", is_flag=True, help="Store nothing in the history.")
 @click.option("--nsys", "nsys_path", metavar="PATH", help="The nsys to use, in place of the newest that is found.")
 @click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
-def run(command: tuple[str, ...], *, output: Path | None, wanted: Wanted, nsys_path: str | None, dry_run: bool) -> None:
-    """Run a training under nsys, and report where its time goes.
+def run(  # noqa: PLR0913 (one for each option)
+    command: tuple[str, ...],
+    *,
+    output: Path | None,
+    wanted: Wanted,
+    no_history: bool,
+    nsys_path: str | None,
+    dry_run: bool,
+) -> None:
+    """Run a training under nsys, and say where its time goes.
 
-    A .py file is run with the active Python; after -- stands any command, such as torchrun, mpirun or srun. Everything
-    is kept in one run folder. CUDA graphs are traced node by node, which slows them down but shows their kernels;
-    --nsys-arg=--cuda-graph-trace=graph is quicker and hides them.
+    A .py file is run with the first python on PATH; after -- stands any command, such as torchrun, mpirun or srun.
+    Options of gapfinder come before either. Everything is kept in one run folder. CUDA graphs are traced node by node,
+    which slows them down but shows their kernels; --nsys-arg=--cuda-graph-trace=graph is quicker and hides them.
 
     The exit code is the training's own, unless that is 0 and the capture or its analysis failed.
     """
@@ -49,4 +58,4 @@ def run(command: tuple[str, ...], *, output: Path | None, wanted: Wanted, nsys_p
         announce=lambda folder: record(folder, request=request, nsys=nsys),
         tell=lambda sentence: say(f"gapfinder: {sentence}"),
     )
-    raise click.exceptions.Exit(finish(captured, request=request, nsys=nsys))
+    raise click.exceptions.Exit(finish(captured, request=request, nsys=nsys, keeps_history=not no_history))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from gapfinder.cli.estimate_options import gathered
+from gapfinder.cli.gathering import gathered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

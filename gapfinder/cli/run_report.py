@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.capture.folder import write_whole
 from gapfinder.capture.outcome import Outcome, format_ranks, outcome_of, outcome_sentences
+from gapfinder.cli.recording import record_analysis
 from gapfinder.cli.streams import say
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError, NsysError, visible
 
@@ -45,8 +46,11 @@ def record(folder: Path, *, request: RunRequest, nsys: Nsys, **results: object) 
     write_whole(folder / RECORD, f"{json.dumps(content, indent=1)}\n")
 
 
-def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
-    """Analyse what was captured, write the run folder, print the report, and return the exit code of it all."""
+def finish(captured: Captured, *, request: RunRequest, nsys: Nsys, keeps_history: bool) -> int:
+    """Analyse what was captured, write the run folder, print the report, and return the exit code of it all.
+
+    What was measured goes into the history where that is kept.
+    """
     # a reader of the report that stops early (`| head`) must cost neither the record nor the training's exit code
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     outcome = outcome_of(captured, request=request)
@@ -54,7 +58,7 @@ def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
     trouble: GapfinderError | None = None
     if captured.reports:
         try:
-            sentences += _analyse(captured, request=request, nsys=nsys)
+            sentences += _analyse(captured, request=request, nsys=nsys, keeps_history=keeps_history)
         except GapfinderError as error:
             trouble = error
             sentences.append(f"error: {error}")
@@ -83,18 +87,20 @@ def finish(captured: Captured, *, request: RunRequest, nsys: Nsys) -> int:
     return result
 
 
-def _analyse(captured: Captured, *, request: RunRequest, nsys: Nsys) -> Iterator[str]:
+def _analyse(captured: Captured, *, request: RunRequest, nsys: Nsys, keeps_history: bool) -> Iterator[str]:
     """Export and analyse every report, write and print what was found, and yield what is to be said about it."""
     exports = _exported(captured.reports, folder=captured.folder, nsys=nsys)
     sessions = sorted({report.session for report in captured.reports}, key=lambda number: number or 0)
     for session in sessions:
         files = [path for report, path in exports if report.session == session]
-        analysis, sentences = _measured(files, captured=captured, request=request)
+        analysis, settings, sentences = _measured(files, captured=captured, request=request)
         yield from sentences
         yield from _ranks_without_gpu(analysis)
         name = "analysis" if len(sessions) == 1 else f"analysis.{session}"
         page = "report" if len(sessions) == 1 else f"report.{session}"
         _write_results(analysis, data=captured.folder / f"{name}.json", page=captured.folder / f"{page}.html")
+        if keeps_history:
+            record_analysis(analysis, settings=settings, label=captured.folder.name)
 
 
 def _write_results(analysis: Analysis, *, data: Path, page: Path) -> None:
@@ -144,19 +150,23 @@ def _put_beside(export: Path, target: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def _measured(files: Sequence[Path], *, captured: Captured, request: RunRequest) -> tuple[Analysis, tuple[str, ...]]:
-    """Return the analysis of the steps that were meant, else of the whole report with the reason."""
+def _measured(
+    files: Sequence[Path], *, captured: Captured, request: RunRequest
+) -> tuple[Analysis, Settings, tuple[str, ...]]:
+    """Return the analysis of the steps that were meant, else of the whole report with the reason, and its settings."""
     from gapfinder.settings import read_settings
 
     settings = read_settings(start=Path())
     wanted = settings.step_range or _settled_steps(captured, request=request)
     if wanted is not None:
         try:
-            return _analysis(files, settings=replace(settings, step_range=wanted)), ()
+            chosen = replace(settings, step_range=wanted)
+            return _analysis(files, settings=chosen), chosen, ()
         except (InputError, InconclusiveError) as error:
             told = f"steps {wanted[0]} to {wanted[1] - 1} are not measured alone ({error}); the whole report is"
-            return _analysis(files, settings=replace(settings, step_range=None)), (told,)
-    return _analysis(files, settings=settings), ()
+            settings = replace(settings, step_range=None)
+            return _analysis(files, settings=settings), settings, (told,)
+    return _analysis(files, settings=settings), settings, ()
 
 
 def _settled_steps(captured: Captured, *, request: RunRequest) -> tuple[int, int] | None:

@@ -29,7 +29,9 @@ _ENUM = "ENUM_"
 @click.option("--hide", "words", metavar="TEXT", multiple=True, help="A name to take out as well; may be repeated.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
 def scrub(report: Path, output: Path, *, window: str | None, words: tuple[str, ...], force: bool) -> None:
-    """Write a copy of the report IN that can be shared: every number, and nothing that tells whose machine it was.
+    """Write a copy of a report that can be shared.
+
+    The copy has every number, and nothing that tells whose machine it was.
 
     IN is a report of nsys (.nsys-rep, .qdrep, .qdstrm) or its export (.sqlite, .sqlite.gz, .sqlite.zst); OUT is a
     SQLite export. Environment, command lines, hosts, users and paths are left out; look at OUT before you share it.

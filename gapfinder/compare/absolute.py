@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.blame import explaining
+from gapfinder.compare.blame import Blame, Explanation
 from gapfinder.compare.judging import blank, not_measured, why_no_steps, why_nothing_to_divide, why_unmeasurable
 from gapfinder.compare.metrics import Unit
 from gapfinder.compare.noise import Estimate, estimates
 from gapfinder.compare.samples import common_steps, sampled
-from gapfinder.compare.sentences import absolute_sentence, cause_words, place_words
+from gapfinder.compare.sentences import absolute_sentence, place_words
 from gapfinder.compare.verdict import Judgement, Result
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def hold_absolute(limit: Absolute, candidate: Snapshot) -> list[Judgement]:
 def _judgement(limit: Absolute, estimate: Estimate, *, candidate: Snapshot, steps: int) -> Judgement:
     lane = None if estimate.lane is None else candidate.lanes[estimate.lane].label
     is_breached = limit.is_breached_by(estimate.value)
-    explained = explaining(limit.metric, candidate=candidate, baseline=None) if is_breached else None
+    explained = Blame(candidate, baseline=None).explain(limit.metric) if is_breached else Explanation()
     sentence = absolute_sentence(
         limit,
         value=estimate.value,
@@ -46,11 +46,12 @@ def _judgement(limit: Absolute, estimate: Estimate, *, candidate: Snapshot, step
         is_breached=is_breached,
     )
     return replace(
-        blank(limit, sentence + cause_words(explained)),
+        blank(limit, sentence + explained.words),
         lane=lane,
         result=Result.BREACHED if is_breached else Result.KEPT,
         new=estimate.value,
         allowed=limit.value,
         new_steps=steps,
-        finding=explained[0].code if explained else None,
+        finding=explained.finding,
+        cause=explained.cause,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.absolute import hold_absolute
-from gapfinder.compare.comparable import differences, version_notes
+from gapfinder.compare.accepted import Accepted, comparable_runs
 from gapfinder.compare.relative import Pair
 from gapfinder.compare.thresholds import DEFAULT_LIMITS, Absolute, Relative
 from gapfinder.compare.verdict import Judgement, Outcome, Result, Verdict
@@ -14,23 +14,23 @@ from gapfinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from gapfinder.compare.comparable import Difference
+    from gapfinder.compare.comparable import Aspect
     from gapfinder.compare.snapshot import Snapshot
     from gapfinder.compare.thresholds import Limit
 
 
 def check(
     candidate: Snapshot,
-    baseline: Snapshot | None = None,
+    baseline: Snapshot | Accepted | None = None,
     *,
     limits: Sequence[Limit] = (),
-    allowed: Collection[Difference] = (),
+    allowed: Collection[Aspect] = (),
 ) -> Verdict:
     """Return whether `candidate` keeps the limits; see docs/check.md.
 
     Args:
         candidate: what was measured now.
-        baseline: what it is compared with; absolute limits need none.
+        baseline: what it is compared with, also several runs as one; absolute limits need none.
         limits: DEFAULT_LIMITS where there are none.
         allowed: differences between the captures that shall not matter.
 
@@ -42,35 +42,24 @@ def check(
     if relative and baseline is None:
         raise InputError(
             f"nothing to compare with: {relative[0].text} needs a baseline; name one with --baseline, save one with "
-            "gapfinder baseline save main, or give an absolute limit such as --fail-on 'overlap_ratio<0.7'"
+            "gapfinder baseline save main, or give --against-history or an absolute limit such as "
+            "--fail-on 'overlap_ratio<0.7'"
         )
     if not candidate.lanes:
-        return _verdict((), reasons=("no GPU operation that takes time was captured",), notes=())
+        return _verdict((), candidate, reasons=("no GPU operation that takes time was captured",))
     judgements = [one for limit in limits if isinstance(limit, Absolute) for one in hold_absolute(limit, candidate)]
     if baseline is None or not relative:
-        return _verdict(tuple(judgements), reasons=(), notes=())
-    found = differences(candidate, baseline)
-    waived = tuple(f"allowed to differ: {one.sentence}" for one in found if one.difference in allowed)
-    reasons = tuple(_told(one.sentence, one.difference) for one in found if one.difference not in allowed)
-    if not reasons:
-        pair = Pair.of(baseline=baseline, candidate=candidate)
+        return _verdict(judgements, candidate)
+    comparable = comparable_runs(candidate, baseline, allowed=allowed)
+    if comparable.runs:
+        pair = Pair.of(baselines=comparable.runs, candidate=candidate)
         judgements += [one for limit in relative for one in pair.hold(limit)]
-    notes = (*_about(baseline), *version_notes(candidate, baseline), *waived)
-    return _verdict(tuple(judgements), reasons=reasons, notes=notes)
+    return _verdict(judgements, candidate, reasons=comparable.reasons, notes=comparable.notes)
 
 
-def _about(baseline: Snapshot) -> tuple[str, ...]:
-    """Return what a stored baseline is of; one that was measured just now has no commit."""
-    if baseline.commit is None:
-        return ()
-    return (f"the baseline is of commit {baseline.commit}, measured on {baseline.created}",)
-
-
-def _told(sentence: str, difference: Difference | None) -> str:
-    return sentence if difference is None else f"{sentence} (--allow-different {difference} compares them anyway)"
-
-
-def _verdict(judgements: tuple[Judgement, ...], *, reasons: tuple[str, ...], notes: tuple[str, ...]) -> Verdict:
+def _verdict(
+    judgements: Sequence[Judgement], candidate: Snapshot, *, reasons: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+) -> Verdict:
     """Return the verdict: a breach is a fact, whatever else could not be answered."""
     results = {one.result for one in judgements}
     outcome = Outcome.PASS
@@ -78,4 +67,6 @@ def _verdict(judgements: tuple[Judgement, ...], *, reasons: tuple[str, ...], not
         outcome = Outcome.FAIL
     elif reasons or Result.UNKNOWN in results:
         outcome = Outcome.INCONCLUSIVE
-    return Verdict(outcome=outcome, judgements=judgements, reasons=reasons, notes=notes)
+    return Verdict(
+        outcome=outcome, created=candidate.created, judgements=tuple(judgements), reasons=reasons, notes=notes
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from gapfinder.compare.program import another_program
 from gapfinder.findings.words import listed
 from gapfinder.units import format_count, format_duration, format_time
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from gapfinder.compare.snapshot import Snapshot
 
 
-class Difference(StrEnum):
+class Aspect(StrEnum):
     """What may differ between two captures, and be allowed to."""
 
     GPUS = "gpus"
@@ -23,6 +24,7 @@ class Difference(StrEnum):
     RANKS = "ranks"
     WINDOW = "window"
     MIN_GAP = "min-gap"
+    PROGRAM = "program"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,21 +32,26 @@ class Reason:
     """Why two snapshots are not comparable.
 
     Attributes:
-        difference: what a user may allow; None for what cannot be allowed.
+        aspect: what a user may allow; None for what cannot be allowed.
     """
 
-    difference: Difference | None
+    aspect: Aspect | None
     sentence: str
 
 
 def differences(candidate: Snapshot, baseline: Snapshot) -> tuple[Reason, ...]:
     """Return everything that forbids comparing the two."""
     if not baseline.lanes:
-        return (Reason(difference=None, sentence="the baseline has no GPU operation: save it again from a good run"),)
+        return (Reason(aspect=None, sentence="the baseline has no GPU operation: save it again from a good run"),)
     if candidate.digest == baseline.digest:
         same = "both are the same capture, so nothing can have changed: was the old report measured again?"
-        return (Reason(difference=None, sentence=same),)
-    return (*_gpus(candidate, baseline), *_ranks(candidate, baseline), *_choices(candidate, baseline))
+        return (Reason(aspect=None, sentence=same),)
+    return (
+        *_gpus(candidate, baseline),
+        *_ranks(candidate, baseline),
+        *_choices(candidate, baseline),
+        *_program(candidate, baseline),
+    )
 
 
 def version_notes(candidate: Snapshot, baseline: Snapshot) -> Iterator[str]:
@@ -59,12 +66,12 @@ def _gpus(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
     old, new = len(baseline.lanes), len(candidate.lanes)
     if old != new:
         yield Reason(
-            difference=Difference.GPUS,
+            aspect=Aspect.GPUS,
             sentence=f"the baseline has {format_count(old, 'lane')} and this capture {format_count(new)}",
         )
     if baseline.world_size != candidate.world_size and None not in (baseline.world_size, candidate.world_size):
         yield Reason(
-            difference=Difference.GPUS,
+            aspect=Aspect.GPUS,
             sentence=(
                 f"the baseline's job had {format_count(baseline.world_size or 0, 'rank')} and this one "
                 f"{format_count(candidate.world_size or 0)}"
@@ -73,7 +80,7 @@ def _gpus(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
     models, others = ({lane.gpu_name for lane in one.lanes} - {None} for one in (baseline, candidate))
     if models and others and models != others:
         yield Reason(
-            difference=Difference.GPU_MODEL,
+            aspect=Aspect.GPU_MODEL,
             sentence=f"the baseline ran on {_listed(models)} and this capture on {_listed(others)}",
         )
 
@@ -84,16 +91,16 @@ def _ranks(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
         missing = [f"rank {rank}" for rank in sorted(rank for rank in old - new if rank is not None)]
         others = [f"rank {rank}" for rank in sorted(rank for rank in new - old if rank is not None)]
         yield Reason(
-            difference=Difference.RANKS,
+            aspect=Aspect.RANKS,
             sentence=f"the baseline has {listed(missing) or 'fewer ranks'}, which this capture lacks: "
             f"it has {listed(others) or 'no other'}",
         )
     elif bool(old) != bool(new):
         without = "this capture" if old else "the baseline"
-        yield Reason(difference=Difference.RANKS, sentence=f"{without} does not tell which rank each lane is")
+        yield Reason(aspect=Aspect.RANKS, sentence=f"{without} does not tell which rank each lane is")
     if not old and not new and any(map(_is_one_of_many, (candidate, baseline))):
         yield Reason(
-            difference=Difference.RANKS,
+            aspect=Aspect.RANKS,
             sentence=(
                 "one lane of a larger job was captured (it communicates), and nothing tells which rank of how many "
                 "it is: give --ranks, or capture with gapfinder run"
@@ -110,17 +117,22 @@ def _choices(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
     """Yield what was measured otherwise."""
     if (baseline.step_range, baseline.window) != (candidate.step_range, candidate.window):
         yield Reason(
-            difference=Difference.WINDOW,
+            aspect=Aspect.WINDOW,
             sentence=f"the baseline was measured over {_part(baseline)} and this capture over {_part(candidate)}",
         )
     if baseline.min_gap_ns != candidate.min_gap_ns:
         yield Reason(
-            difference=Difference.MIN_GAP,
+            aspect=Aspect.MIN_GAP,
             sentence=(
                 f"the baseline counts gaps from {format_duration(baseline.min_gap_ns)} and this capture from "
                 f"{format_duration(candidate.min_gap_ns)}"
             ),
         )
+
+
+def _program(candidate: Snapshot, baseline: Snapshot) -> Iterator[Reason]:
+    if sentence := another_program(candidate, baseline):
+        yield Reason(aspect=Aspect.PROGRAM, sentence=sentence)
 
 
 def _part(snapshot: Snapshot) -> str:

@@ -12,11 +12,10 @@ from gapfinder.compare.changes import (
     kernel_changes,
     pace,
 )
-from gapfinder.compare.comparable import Difference as Kind
-from gapfinder.compare.comparable import differences, version_notes
+from gapfinder.compare.comparable import Aspect, differences, version_notes
 from gapfinder.compare.difference import Difference, LaneChange, Unit
-from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
-from gapfinder.compare.scaled import Scaled
+from gapfinder.compare.scale import side
+from gapfinder.compare.scaled import scaled_alike
 from gapfinder.errors import InconclusiveError
 from gapfinder.findings.words import listed
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     LanePair = tuple[LaneSnapshot | None, LaneSnapshot | None]
 
 
-REFUSED = frozenset({Kind.GPUS, Kind.RANKS})
+REFUSED = frozenset({Aspect.GPUS, Aspect.RANKS})
 """What must not differ unless it is allowed."""
 
 
@@ -38,7 +37,7 @@ def diff(
     after: Snapshot,
     *,
     names: tuple[str, str] = ("before", "after"),
-    allowed: Collection[Kind] = (),
+    allowed: Collection[Aspect] = (),
 ) -> Difference:
     """Return what changed from `before` to `after`, which are called by `names`.
 
@@ -49,19 +48,15 @@ def diff(
         InconclusiveError: one of them has no lanes, or they are refused.
     """
     reasons = _why_not_alike(before, after, names=names, allowed=allowed)
-    unit = common_unit(before.lanes, after.lanes)
-    both = [side(measured_lanes(snapshot.lanes, unit=unit), unit=unit) for snapshot in (before, after)]
-    old, new = (
-        Scaled(snapshot, Scale(snapshot.lanes, unit=one.budget))
-        for snapshot, one in zip((before, after), both, strict=True)
-    )
+    alike = scaled_alike(before, after)
+    unit, (old, new) = alike.unit, alike.scaled
     pairs = _lane_pairs(before.lanes, after.lanes)
     return Difference(
         names=names,
         min_gap_ns=before.min_gap_ns if before.min_gap_ns == after.min_gap_ns else None,
         unit=unit,
-        before=both[0],
-        after=both[1],
+        before=alike.sides[0],
+        after=alike.sides[1],
         lanes=tuple(_lane_change(pair, unit=unit) for pair in pairs),
         causes=cause_changes(old, new),
         findings=finding_changes(old, new),
@@ -80,7 +75,7 @@ def diff(
 
 
 def _why_not_alike(
-    before: Snapshot, after: Snapshot, *, names: tuple[str, str], allowed: Collection[Kind]
+    before: Snapshot, after: Snapshot, *, names: tuple[str, str], allowed: Collection[Aspect]
 ) -> tuple[Reason, ...]:
     """Return what differs that is noted; InconclusiveError for what is refused."""
     for name, snapshot in zip(names, (before, after), strict=True):
@@ -88,9 +83,9 @@ def _why_not_alike(
             raise InconclusiveError(f"nothing to compare: {name} has no GPU operation that takes time")
     reasons = differences(after, before)
     for reason in reasons:
-        if reason.difference in REFUSED and reason.difference not in allowed:
+        if reason.aspect in REFUSED and reason.aspect not in allowed:
             raise InconclusiveError(
-                f"not comparable: {reason.sentence}; --allow-different {reason.difference} compares them all the same"
+                f"not comparable: {reason.sentence}; --allow-different {reason.aspect} compares them all the same"
             )
     return reasons
 

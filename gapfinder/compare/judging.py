@@ -27,9 +27,12 @@ def blank(limit: Limit, sentence: str) -> Judgement:
         allowed=None,
         noise_low=None,
         noise_high=None,
+        spread=None,
+        old_runs=0,
         old_steps=0,
         new_steps=0,
         finding=None,
+        cause=None,
         sentence=sentence,
     )
 

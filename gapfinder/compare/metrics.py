@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
+from gapfinder.explanations import Cause
 from gapfinder.model import NO_COMMUNICATION
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Metric:
         needs_idle, needs_overlap: what must have been measurable.
         is_part_of_step: it may be near nothing, so that a relative change alone says little.
         explained_by: codes of findings that can explain why it got worse; None for every finding.
+        causes: of blank time that can explain it where no finding does.
     """
 
     name: str
@@ -65,11 +67,16 @@ class Metric:
     needs_overlap: bool = False
     is_part_of_step: bool = True
     explained_by: frozenset[str] | None = None
+    causes: frozenset[Cause] = frozenset(Cause)
 
     @property
     def unit(self) -> Unit:
         """What its value is."""
         return Unit.NS if self.whole is None else Unit.RATIO
+
+    def can_be_explained_by(self, code: str) -> bool:
+        """Return whether a finding can explain why it got worse."""
+        return self.explained_by is None or code in self.explained_by
 
 
 def find_metric(name: str) -> Metric:
@@ -132,6 +139,9 @@ _OF_IDLE = frozenset(
         "sync-stall",
     }
 )
+_EXPOSED = frozenset({Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT, Cause.EXPOSED_COMMUNICATION, Cause.PIPELINE_BUBBLE})
+_COPIES = frozenset({Cause.COPY, Cause.HOST_TO_DEVICE_COPY})
+_IDLE = frozenset(Cause) - _EXPOSED - _COPIES
 _OF_COPIES = frozenset({"exposed-copies", "offload-copies", "pageable-copies"})
 _ALL = (
     Metric(
@@ -143,6 +153,7 @@ _ALL = (
         higher_is_better=True,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
+        causes=_EXPOSED,
     ),
     Metric(
         name="exposed_share",
@@ -152,6 +163,7 @@ _ALL = (
         statistic=Statistic.RATIO_OF_SUMS,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
+        causes=_EXPOSED,
     ),
     Metric(
         name="idle_share",
@@ -161,6 +173,7 @@ _ALL = (
         statistic=Statistic.RATIO_OF_SUMS,
         needs_idle=True,
         explained_by=_OF_IDLE,
+        causes=_IDLE,
     ),
     Metric(
         name="busy_share",
@@ -171,6 +184,7 @@ _ALL = (
         higher_is_better=True,
         needs_idle=True,
         explained_by=_OF_IDLE,
+        causes=_IDLE,
     ),
     Metric(
         name="exposed_ms_per_step",
@@ -179,6 +193,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
+        causes=_EXPOSED,
     ),
     Metric(
         name="idle_ms_per_step",
@@ -187,6 +202,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_idle=True,
         explained_by=_OF_IDLE,
+        causes=_IDLE,
     ),
     Metric(
         name="communication_ms_per_step",
@@ -195,6 +211,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
+        causes=_EXPOSED,
     ),
     Metric(
         name="copy_only_ms_per_step",
@@ -203,6 +220,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_idle=True,
         explained_by=_OF_COPIES,
+        causes=_COPIES,
     ),
     Metric(name="step_mean", words="mean step time", part=_window, statistic=Statistic.MEAN, is_part_of_step=False),
     Metric(name="step_p50", words="median step time", part=_window, statistic=Statistic.MEDIAN, is_part_of_step=False),

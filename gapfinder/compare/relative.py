@@ -1,4 +1,4 @@
-"""Holds a snapshot against a baseline: a change counts where it is larger than allowed and than chance."""
+"""Holds a snapshot against a baseline or several runs: a change counts beyond what is allowed and beyond chance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from math import isnan
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.blame import explaining
+from gapfinder.compare.blame import Blame, Explanation
+from gapfinder.compare.change import Change, spread_of
 from gapfinder.compare.judging import blank, not_measured, why_no_steps, why_nothing_to_divide, why_unmeasurable
 from gapfinder.compare.metrics import Metric, Scope
-from gapfinder.compare.noise import Estimate, Interval, estimates, intervals
+from gapfinder.compare.noise import Estimate, estimates, intervals
 from gapfinder.compare.samples import common_steps, sampled
-from gapfinder.compare.sentences import cause_words, place_words, relative_sentence
+from gapfinder.compare.sentences import place_words, relative_sentence
 from gapfinder.compare.verdict import Judgement, Result
 from gapfinder.units import format_count
 
@@ -31,128 +32,139 @@ FEWEST_STEPS = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pair:
-    """Two comparable snapshots with the steps that all lanes of each have.
+    """A candidate and the comparable runs it is held against, with the steps that all lanes of each have.
 
     Attributes:
-        old_rows, new_rows: for each lane the budgets of its steps.
+        baselines: one, or several runs as one; those with as many lanes as the last.
+        old_rows: of each of them, for each lane in the order of the last one, the budgets of its steps.
+        new_rows: the same of the candidate.
         matched: (old, new) indices of lanes that are the same rank, else in the same place.
-        step_ns: how long a step of the baseline takes.
+        step_ns: how long a step of the baselines takes.
+        blame: what the candidate lost more time to than the last baseline.
     """
 
-    baseline: Snapshot
+    baselines: tuple[Snapshot, ...]
     candidate: Snapshot
-    old_rows: Rows
+    old_rows: tuple[Rows, ...]
     new_rows: Rows
     matched: tuple[tuple[int, int], ...]
     step_ns: float
+    blame: Blame
 
     @classmethod
-    def of(cls, *, baseline: Snapshot, candidate: Snapshot) -> Pair:
+    def of(cls, *, baselines: Sequence[Snapshot], candidate: Snapshot) -> Pair:
         """Return the pair."""
-        old_rows = common_steps(baseline.lanes)
-        lengths = [sum(budget.window_ns for budget in step) / len(step) for step in zip(*old_rows, strict=True)]
+        last = baselines[-1]
+        alike = tuple(one for one in baselines if len(one.lanes) == len(last.lanes))
+        old_rows = tuple(_in_order_of(last, one) for one in alike)
+        steps = (step for rows in old_rows for step in zip(*rows, strict=True))
+        lengths = [sum(budget.window_ns for budget in step) / len(step) for step in steps]
         return cls(
-            baseline=baseline,
+            baselines=alike,
             candidate=candidate,
             old_rows=old_rows,
             new_rows=common_steps(candidate.lanes),
-            matched=_matched(baseline, candidate),
+            matched=_matched(last, candidate),
             step_ns=median(lengths) if lengths else 0.0,
+            blame=Blame(candidate, baseline=last),
         )
 
     def hold(self, limit: Relative) -> list[Judgement]:
         """Return the limit's judgements: one, or one for each lane where it is about every lane."""
-        if reason := self._why_unknown(limit.metric):
-            return [not_measured(limit, reason)]
-        old_rows, new_rows, lanes = self._rows(limit.scope)
-        old, new = sampled(limit.metric, old_rows), sampled(limit.metric, new_rows)
-        before, after, change = (
-            estimates(old, metric=limit.metric, scope=limit.scope),
-            estimates(new, metric=limit.metric, scope=limit.scope),
-            intervals(old, new, metric=limit.metric, scope=limit.scope),
-        )
+        reasons = [_why_unknown(limit.metric, *one) for one in zip(self.baselines, self.old_rows, strict=True)]
+        runs = [rows for rows, reason in zip(self.old_rows, reasons, strict=True) if reason is None]
+        if not runs:
+            return [not_measured(limit, f"in the baseline, {reasons[-1]}")]
+        if reason := _why_unknown(limit.metric, self.candidate, self.new_rows):
+            return [not_measured(limit, f"now, {reason}")]
         found = [
-            self._judgement(limit, values, lanes=lanes)
-            for values in zip(before, after, change, strict=True)
-            if not (limit.scope is Scope.EVERY and isnan(values[0].value) and isnan(values[1].value))
+            self._judgement(limit, estimate, change)
+            for estimate, change in self._changes(limit, runs)
+            if not (limit.scope is Scope.EVERY and isnan(change.old) and isnan(change.new))
         ]
         return found or [not_measured(limit, why_nothing_to_divide(limit.metric))]
 
-    def _why_unknown(self, metric: Metric) -> str | None:
-        for name, snapshot, rows in (
-            ("in the baseline", self.baseline, self.old_rows),
-            ("now", self.candidate, self.new_rows),
-        ):
-            steps = len(rows[0])
-            if reason := why_unmeasurable(metric, snapshot):
-                return f"{name}, {reason}"
-            if not steps:
-                return f"{name}, {why_no_steps(snapshot)}"
-            if steps < FEWEST_STEPS:
-                counted = format_count(steps, "step")
-                return f"{name}, all lanes have only {counted} complete; capture at least {FEWEST_STEPS}, better 20"
-        return None
+    def _changes(self, limit: Relative, runs: Sequence[Rows]) -> list[tuple[Estimate, Change]]:
+        """Return what the limit is about: each value of the candidate, and how it moved."""
+        metric, scope = limit.metric, limit.scope
+        new_rows = self.new_rows
+        if scope is Scope.EVERY:
+            runs = [[rows[at] for at, _ in self.matched] for rows in runs]
+            new_rows = [new_rows[at] for _, at in self.matched]
+        old, new = sampled(metric, *runs), sampled(metric, new_rows)
+        by_run = [estimates(sampled(metric, rows), metric=metric, scope=scope) for rows in runs]
+        values = zip(
+            estimates(old, metric=metric, scope=scope),
+            estimates(new, metric=metric, scope=scope),
+            intervals(old, new, metric=metric, scope=scope),
+            *by_run,
+            strict=True,
+        )
+        return [
+            (
+                after,
+                Change(
+                    metric=metric,
+                    old=before.value,
+                    new=after.value,
+                    allowed=limit.allowed(before.value, step_ns=self.step_ns),
+                    interval=interval,
+                    spread=spread_of([one.value for one in of_runs], old=before.value, metric=metric),
+                    runs=len(runs),
+                    steps=(old.steps, new.steps),
+                ),
+            )
+            for before, after, interval, *of_runs in values
+        ]
 
-    def _rows(self, scope: Scope) -> tuple[Rows, Rows, list[int]]:
-        """Return both sides' rows and what lane of the candidate each row is."""
-        if scope is not Scope.EVERY:
-            return self.old_rows, self.new_rows, list(range(len(self.new_rows)))
-        old = [self.old_rows[at] for at, _ in self.matched]
-        return old, [self.new_rows[at] for _, at in self.matched], [at for _, at in self.matched]
-
-    def _judgement(
-        self, limit: Relative, values: tuple[Estimate, Estimate, Interval], *, lanes: list[int]
-    ) -> Judgement:
-        before, after, interval = values
-        for name, estimate in (("in the baseline", before), ("now", after)):
-            if isnan(estimate.value):
+    def _judgement(self, limit: Relative, estimate: Estimate, change: Change) -> Judgement:
+        for name, value in (("in the baseline", change.old), ("now", change.new)):
+            if isnan(value):
                 return not_measured(limit, f"{name}, {why_nothing_to_divide(limit.metric)}")
-        lane = None if after.lane is None else self.candidate.lanes[lanes[after.lane]].label
-        allowed = limit.allowed(before.value, step_ns=self.step_ns)
-        result = judged(limit.metric, change=after.value - before.value, interval=interval, allowed=allowed)
-        is_breached = result is Result.BREACHED
-        explained = explaining(limit.metric, candidate=self.candidate, baseline=self.baseline) if is_breached else None
-        steps = len(self.old_rows[0]), len(self.new_rows[0])
-        sentence = relative_sentence(
-            limit,
-            result=result,
-            old=before.value,
-            new=after.value,
-            allowed=allowed,
-            interval=interval,
-            place=place_words(limit.scope, lane, lanes=len(self.candidate.lanes)),
-            steps=steps,
-        )
+        lane = None if estimate.lane is None else self._label(estimate.lane, scope=limit.scope)
+        is_breached = change.result is Result.BREACHED
+        explained = self.blame.explain(limit.metric) if is_breached else Explanation()
+        place = place_words(limit.scope, lane, lanes=len(self.candidate.lanes))
         return replace(
-            blank(limit, sentence + cause_words(explained)),
+            blank(limit, relative_sentence(limit, change, place=place) + explained.words),
             lane=lane,
-            result=result,
-            old=before.value,
-            new=after.value,
-            allowed=allowed,
-            noise_low=interval.low,
-            noise_high=interval.high,
-            old_steps=steps[0],
-            new_steps=steps[1],
-            finding=explained[0].code if explained else None,
+            result=change.result,
+            old=change.old,
+            new=change.new,
+            allowed=change.allowed,
+            noise_low=change.interval.low,
+            noise_high=change.interval.high,
+            spread=change.spread,
+            old_runs=change.runs,
+            old_steps=change.steps[0],
+            new_steps=change.steps[1],
+            finding=explained.finding,
+            cause=explained.cause,
         )
 
+    def _label(self, row: int, *, scope: Scope) -> str:
+        """Return what the lane is called that a row of the candidate is of."""
+        return self.candidate.lanes[self.matched[row][1] if scope is Scope.EVERY else row].label
 
-def judged(metric: Metric, *, change: float, interval: Interval, allowed: float) -> Result:
-    """Return what a change new - old means.
 
-    It is a breach when it is worse by more than allowed and chance alone does not explain that anything got worse. It
-    is unknown where the interval reaches beyond what is allowed although the change itself does not, and is so wide
-    that a breach could hide in it.
-    """
-    worse, least, most = change, interval.low, interval.high
-    if metric.higher_is_better:
-        worse, least, most = -change, -interval.high, -interval.low
-    if worse > allowed:
-        return Result.BREACHED if least > 0 else Result.UNKNOWN
-    if most > allowed and most - worse > allowed:
-        return Result.UNKNOWN
-    return Result.IMPROVED if -worse > allowed and most < 0 else Result.KEPT
+def _why_unknown(metric: Metric, snapshot: Snapshot, rows: Rows) -> str | None:
+    """Return why the metric has no value with a noise; None where it has."""
+    if reason := why_unmeasurable(metric, snapshot):
+        return reason
+    steps = len(rows[0])
+    if not steps:
+        return why_no_steps(snapshot)
+    if steps < FEWEST_STEPS:
+        counted = format_count(steps, "step")
+        return f"all lanes have only {counted} complete; capture at least {FEWEST_STEPS}, better 20"
+    return None
+
+
+def _in_order_of(other: Snapshot, snapshot: Snapshot) -> Rows:
+    """Return the rows of a snapshot, its lanes in the order of the lanes of another one with as many."""
+    rows = common_steps(snapshot.lanes)
+    own = dict(_matched(other, snapshot))
+    return [rows[own[at]] for at in range(len(rows))] if len(own) == len(rows) else rows
 
 
 def _matched(baseline: Snapshot, candidate: Snapshot) -> tuple[tuple[int, int], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,10 +28,12 @@ class Samples:
     Attributes:
         parts: the time the metric is about.
         wholes: what a ratio divides by; ones for a time per step.
+        runs: how many of the steps each run has, one run after the other.
     """
 
     parts: Floats
     wholes: Floats
+    runs: tuple[int, ...]
 
     @property
     def steps(self) -> int:
@@ -38,12 +41,14 @@ class Samples:
         return len(self.parts[0])
 
 
-def sampled(metric: Metric, rows: Sequence[Sequence[Budget]]) -> Samples:
-    """Return the metric's samples of `rows`, for each lane the budgets of the same steps."""
+def sampled(metric: Metric, *runs: Sequence[Sequence[Budget]]) -> Samples:
+    """Return the metric's samples of one or several runs, each with the budgets of the same steps for each lane."""
+    rows = [list(chain.from_iterable(steps)) for steps in zip(*runs, strict=True)]
     whole = metric.whole or _one
     return Samples(
         parts=np.array([[metric.part(budget) for budget in row] for row in rows], np.float64),
         wholes=np.array([[whole(budget) for budget in row] for row in rows], np.float64),
+        runs=tuple(len(run[0]) for run in runs),
     )
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from gapfinder.analysis.kernel_totals import KERNELS_KEPT
 from gapfinder.compare.difference import Amount, CollectiveAmount
+from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
 
 if TYPE_CHECKING:
-    from gapfinder.compare.scale import Scale
+    from gapfinder.compare.difference import Side, Unit
     from gapfinder.compare.snapshot import CollectiveTotal, FindingTotal, Snapshot
     from gapfinder.explanations import Cause, KernelTotal
 
@@ -90,3 +91,26 @@ class Scaled:
             wait_ns=self.scale.time(sum(waits)) if len(waits) == len(totals) else None,
             transfer_ns=self.scale.time(sum(transfers)) if len(transfers) == len(totals) else None,
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alike:
+    """Two snapshots in one unit, each in the order before, after."""
+
+    unit: Unit
+    sides: tuple[Side, Side]
+    scaled: tuple[Scaled, Scaled]
+
+
+def scaled_alike(before: Snapshot, after: Snapshot) -> Alike:
+    """Return both snapshots in a step where both have steps, else in a second; both have lanes."""
+    unit = common_unit(before.lanes, after.lanes)
+    old, new = (side(measured_lanes(one.lanes, unit=unit), unit=unit) for one in (before, after))
+    return Alike(
+        unit=unit,
+        sides=(old, new),
+        scaled=(
+            Scaled(before, Scale(before.lanes, unit=old.budget)),
+            Scaled(after, Scale(after.lanes, unit=new.budget)),
+        ),
+    )

@@ -9,8 +9,7 @@ from gapfinder.compare.verdict import Result
 from gapfinder.units import format_count, format_duration, format_points, format_share
 
 if TYPE_CHECKING:
-    from gapfinder.compare.noise import Interval
-    from gapfinder.compare.snapshot import FindingTotal
+    from gapfinder.compare.change import Change
     from gapfinder.compare.thresholds import Absolute, Relative
 
 
@@ -40,35 +39,34 @@ def absolute_sentence(limit: Absolute, *, value: float, place: str, steps: int, 
     return f"{limit.metric.words} of {place} is {format_value(limit.metric, value)} ({over}), which {told}"
 
 
-def relative_sentence(  # noqa: PLR0913 (all by name, the parts of one sentence)
-    limit: Relative,
-    *,
-    result: Result,
-    old: float,
-    new: float,
-    allowed: float,
-    interval: Interval,
-    place: str,
-    steps: tuple[int, int],
-) -> str:
-    """Return what a relative limit says of one pair of values."""
-    metric = limit.metric
+def relative_sentence(limit: Relative, change: Change, *, place: str) -> str:
+    """Return what a relative limit says of one change."""
+    metric, old, new = limit.metric, change.old, change.new
     old_text, new_text = format_value(metric, old), format_value(metric, new)
-    moved = f"{'rose' if new > old else 'fell'} from {old_text} to {new_text}"
-    if old_text == new_text:
-        moved = f"stayed at {new_text}"
-    change = f", by {format_change(metric, new - old, old=old)}" if old_text != new_text else ""
-    noise = format_amount(metric, (interval.high - interval.low) / 2)
-    counted = f"n = {format_count(steps[0])} and {format_count(steps[1], 'step')}"
-    head = f"{metric.words} of {place} {moved}{change}, noise ±{noise}, {counted}"
-    is_share = limit.share is not None and limit.share * old == allowed
-    bound = format_change(metric, allowed, old=old) if is_share else format_amount(metric, allowed)
-    return {
-        Result.BREACHED: f"{head}; {bound} would be allowed",
-        Result.IMPROVED: f"{head}: better",
-        Result.KEPT: f"{head}; {bound} would be allowed",
-        Result.UNKNOWN: f"{head}: too noisy to tell from the {bound} that would be allowed; capture more steps",
-    }[result]
+    moved = f"stayed at {new_text}"
+    if old_text != new_text:
+        verb = "rose" if new > old else "fell"
+        moved = f"{verb} from {old_text} to {new_text}, by {format_change(metric, new - old, old=old)}"
+    head = f"{metric.words} of {place} {moved}, {_noise_words(change)}"
+    is_share = limit.share is not None and limit.share * old == change.allowed
+    bound = format_change(metric, change.allowed, old=old) if is_share else format_amount(metric, change.allowed)
+    if change.result is Result.IMPROVED:
+        return f"{head}: better"
+    if change.result is not Result.UNKNOWN:
+        return f"{head}; {bound} would be allowed"
+    if change.worse > change.allowed and change.is_within_spread:
+        return f"{head}; {bound} would be allowed, but accepted runs are as far apart: run it again"
+    return f"{head}: too noisy to tell from the {bound} that would be allowed; capture more steps"
+
+
+def _noise_words(change: Change) -> str:
+    """Return what chance alone does, and how many steps tell so."""
+    noise = format_amount(change.metric, (change.interval.high - change.interval.low) / 2)
+    old, new = format_count(change.steps[0]), format_count(change.steps[1], "step")
+    if change.spread is None:
+        return f"noise ±{noise}, n = {old} and {new}"
+    spread = format_amount(change.metric, change.spread)
+    return f"noise ±{noise}, between runs ±{spread}, n = {old} of {format_count(change.runs, 'run')} and {new}"
 
 
 def place_words(scope: Scope, lane: str | None, *, lanes: int) -> str:
@@ -76,12 +74,3 @@ def place_words(scope: Scope, lane: str | None, *, lanes: int) -> str:
     if lane is None:
         return "the only lane" if lanes == 1 else f"all {format_count(lanes, 'lane')}"
     return f"the worst lane, {lane}," if scope is Scope.WORST else lane
-
-
-def cause_words(explained: tuple[FindingTotal, bool] | None) -> str:
-    """Return the finding that explains a breach as the end of its sentence."""
-    if explained is None:
-        return ""
-    finding, is_new = explained
-    new = ", new since the baseline" if is_new else ""
-    return f": {finding.code} ({finding.title}; {format_share(finding.share)} of all time{new})"

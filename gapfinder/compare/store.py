@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.snapshot_json import LARGEST_BYTES, snapshot_from_json
 from gapfinder.errors import InputError
 from gapfinder.findings.words import listed
+from gapfinder.settings import nearest
 from gapfinder.units import format_bytes
 
 if TYPE_CHECKING:
@@ -22,14 +21,11 @@ STORE = ".gapfinder/baselines"
 DEFAULT_NAME = "main"
 """The baseline that is compared with where none is named."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_GIT_SECONDS = 10
 
 
 def default_store(start: Path) -> Path:
     """Return the nearest folder of baselines from `start` upwards; where there is none, the one below `start`."""
-    folders = [folder / STORE for folder in (start.absolute(), *start.absolute().parents)]
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+    return nearest(STORE, start=start) or start.absolute() / STORE
 
 
 def baseline_file(store: Path, name: str) -> Path:
@@ -70,20 +66,6 @@ def read_snapshot(path: Path) -> Snapshot:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is no baseline: it is not text") from error
     return snapshot_from_json(text, source=str(path))
-
-
-def git_commit(folder: Path) -> str | None:
-    """Return the commit that is checked out in `folder`; None without git or outside a repository."""
-    git = shutil.which("git")
-    if git is None:
-        return None
-    command = [git, "-C", str(folder), "rev-parse", "--verify", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    commit = done.stdout.strip()
-    return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else None
 
 
 def remove(store: Path, name: str) -> Path:

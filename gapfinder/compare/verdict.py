@@ -42,8 +42,11 @@ class Judgement:
         old, new: in the baseline and now; None where not measured, `old` as well for an absolute limit.
         allowed: by how much it may get worse, or the limit itself where that is absolute.
         noise_low, noise_high: where the change new - old lies with 95 % confidence.
+        spread: how far runs of the same code may be apart, by the accepted ones; None where those are fewer than two.
+        old_runs: how many runs `old` is of; 0 for an absolute limit.
         old_steps, new_steps: how many steps the values stand on; 0 for a whole capture.
         finding: code of the finding that explains why it got worse; None where none does.
+        cause: of blank time, where no finding explains it.
         sentence: all of it in one sentence; why not, where it is unknown.
     """
 
@@ -58,9 +61,12 @@ class Judgement:
     allowed: float | None
     noise_low: float | None
     noise_high: float | None
+    spread: float | None
+    old_runs: int
     old_steps: int
     new_steps: int
     finding: str | None
+    cause: str | None
     sentence: str
 
 
@@ -69,11 +75,13 @@ class Verdict:
     """What a check decided.
 
     Attributes:
+        created: when the candidate was measured, as in `Snapshot`.
         reasons: why the pair or the capture cannot answer, in sentences; empty where it can.
         notes: what a reader should know beside, in sentences.
     """
 
     outcome: Outcome
+    created: str
     judgements: tuple[Judgement, ...]
     reasons: tuple[str, ...]
     notes: tuple[str, ...]

@@ -93,7 +93,7 @@ class Programs:
 
 
 def _heard(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Return what a program wrote when it has ended; TimeoutError where it takes longer, OSError where it never stops."""
+    """Return what a program wrote until it ended; TimeoutError where it takes longer, OSError where it never stops."""
     deadline = time.monotonic() + seconds
     heard = {pipe.fileno(): bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
     with selectors.DefaultSelector() as selector:
@@ -121,12 +121,11 @@ def _heard(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, byt
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a program and its children. One that hangs in a driver cannot die, and is not waited for."""
-    if process.poll() is not None:
-        return
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_BURIAL_SECONDS)
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_BURIAL_SECONDS)
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

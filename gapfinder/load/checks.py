@@ -59,8 +59,8 @@ def file_state(path: Path) -> FileState:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(status.st_mode):
-        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise InputError(f"{path}: is {what}, expected a profile")
+        what = "a folder; name a profile in it" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise InputError(f"{path}: is {what}")
     return FileState(status.st_size, status.st_mtime_ns, status.st_ino)
 
 

@@ -49,6 +49,7 @@ def _in_folder(folder: Path) -> Iterable[Path]:
                 best.setdefault(entry.name.removesuffix(suffix), entry)
     if not best:
         raise InputError(
-            f"no profiles in the folder {folder}; looked for names ending in {', '.join(PROFILE_SUFFIXES)}"
+            f"no profiles in the folder {folder} (folders in it are not searched); looked for names ending in "
+            f"{', '.join(PROFILE_SUFFIXES)}"
         )
     return best.values()

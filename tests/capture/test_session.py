@@ -218,6 +218,7 @@ def status(folder: str, rank: int, *, steps: int, opened: bool = False, world: i
     [
         (CaptureWindow(first=None, end=30), "true", "no Python process that imports torch was seen"),
         (CaptureWindow(first=None, end=30), status("run/processes", 0, steps=0), "no optimizer took a step"),
+        (CaptureWindow(first=None, end=30), status("run/processes", 0, steps=8), "no mark of a step reached nsys"),
         (
             CaptureWindow(first=50, end=60),
             status("run/processes", 0, steps=8),

@@ -15,7 +15,7 @@ from databases import Kernel
 import gapfinder
 from gapfinder.cli.app import commands
 from gapfinder.cli.check_options import FORMATS
-from gapfinder.compare.comparable import Difference
+from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.snapshot_json import snapshot_from_json
 from gapfinder.errors import InputError
 from gapfinder.render.check import CHECK_RENDERERS
@@ -153,7 +153,7 @@ def test_reports_are_written_also_when_the_check_fails(tmp_path):
 def test_the_command_offers_what_the_library_has():
     assert set(FORMATS) == set(CHECK_RENDERERS)
     option = next(one for one in commands.commands["check"].params if one.name == "allow_different")
-    assert set(option.type.choices) == set(Difference)
+    assert set(option.type.choices) == set(Aspect)
 
 
 # Baselines

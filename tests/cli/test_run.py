@@ -18,6 +18,8 @@ import pytest
 from databases import MARK, Kernel, Range
 from nsys_stub import nsys_stub
 
+from gapfinder.compare.history import runs
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import nvtx, sys, time
@@ -149,6 +151,26 @@ def test_everything_is_in_one_folder_and_two_at_once_have_two(tmp_path, script, 
         assert "<html" in (folder / "report.html").read_text()
         assert oct((folder / "report.sqlite").stat().st_mode & 0o777) == "0o600"
         assert "PATH" not in (folder / "run.json").read_text()
+    stored = runs(tmp_path / ".gapfinder" / "history.db")
+    assert {one.label for one in stored} <= {folder.name for folder in folders}
+    # both captures are the same, and a capture is stored once
+    assert [(one.source, one.accepted, one.branch) for one in stored] == [("run", False, "main")]
+    assert sum(b"run 1 of main" in stderr for _, stderr in said) == 2
+
+
+def test_a_history_that_cannot_be_written_ends_no_run(tmp_path, script, stub, surroundings):
+    (tmp_path / ".gapfinder").mkdir()
+    store = tmp_path / ".gapfinder" / "history.db"
+    store.write_text("no database")
+    done = run("--capture-range", "none", "-o", "a", script, 1, 0, folder=tmp_path, surroundings=surroundings)
+    told = [line for line in done.stderr.splitlines() if "history" in line]
+    assert (done.returncode, len(told)) == (0, 1), done.stderr
+    assert told[0].startswith("gapfinder: not stored in the history: ")
+    assert (tmp_path / "a" / "report.html").exists()
+    store.unlink()
+    words = ("--no-history", "--capture-range", "none", "-o", "b", script, 1, 0)
+    assert run(*words, folder=tmp_path, surroundings=surroundings).returncode == 0
+    assert not store.exists()
 
 
 def whole_files(folder: Path) -> set[str]:

@@ -12,7 +12,7 @@ from snapshots import finding_total, in_ms, lane_of, simulated, snapshot_of, ste
 
 from gapfinder.analysis.kernel_totals import KERNELS_KEPT
 from gapfinder.budget import Budget
-from gapfinder.compare.comparable import Difference as Kind
+from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.diff import diff
 from gapfinder.compare.difference import Difference, Status, Unit
 from gapfinder.compare.snapshot import CollectiveTotal, LaneSnapshot, StepSample
@@ -92,7 +92,7 @@ def test_another_number_of_gpus_is_refused_until_it_is_allowed():
     two, one = ranks(pair(0), pair(1)), ranks(pair(0), digest="b", world_size=2)
     with pytest.raises(InconclusiveError, match=r"not comparable: .*2 lanes.*--allow-different gpus"):
         diff(two, one)
-    allowed = diff(two, one, allowed=[Kind.GPUS, Kind.RANKS])
+    allowed = diff(two, one, allowed=[Aspect.GPUS, Aspect.RANKS])
     assert [(lane.label, lane.after is None) for lane in allowed.lanes] == [("rank 0", False), ("rank 1", True)]
     assert "only before has rank 1; totals are over all lanes of each side" in allowed.notes
 
@@ -136,7 +136,7 @@ def test_the_parts_of_the_change_add_up_to_the_change_exactly(has_steps, old, ne
     both = snapshot(old, "a"), snapshot(new, "b")
     if not has_steps:
         both = without_steps(both[0]), without_steps(both[1])
-    difference = diff(*both, allowed=Kind)
+    difference = diff(*both, allowed=Aspect)
     sides = difference.before.budget, difference.after.budget
     for side in sides:
         assert sum(getattr(side, part) for part in PARTS) == side.window_ns
@@ -150,7 +150,7 @@ def test_the_parts_of_the_change_add_up_to_the_change_exactly(has_steps, old, ne
 def test_each_part_is_the_mean_over_all_steps():
     before = ranks(lane_of(steps_of_ms(STEP, {**STEP, "idle": 15.0})), world_size=1)
     after = ranks(lane_of(steps_of_ms(STEP)), digest="b", world_size=1)
-    difference = diff(before, after, allowed=Kind)
+    difference = diff(before, after, allowed=Aspect)
     assert difference.before.budget == in_ms(compute=60, hidden=20, exposed=15, idle=10)
     assert (difference.before.steps, difference.before.p50_ns) == (2, 105 * MS)
     assert difference.after.budget == in_ms(**STEP)
@@ -170,7 +170,7 @@ def test_a_long_first_step_changes_no_count():
     warm = replace(pair(), budget=in_ms(compute=5 * 60, hidden=5 * 20, exposed=5 * 15, idle=5 * 5 + 500))
     quick = replace(pair(), budget=in_ms(compute=5 * 60, hidden=5 * 20, exposed=5 * 15, idle=5 * 5))
     kernels = changed_kernels(("gemm", 50, 300 * MS))
-    difference = diff(ranks(warm, kernels=kernels), ranks(quick, kernels=kernels, digest="b"), allowed=Kind)
+    difference = diff(ranks(warm, kernels=kernels), ranks(quick, kernels=kernels, digest="b"), allowed=Aspect)
     (gemm,) = difference.kernels
     assert (gemm.status, gemm.before) == (Status.SAME, gemm.after)
     assert (gemm.after.count, gemm.after.total_ns) == (10.0, 60 * MS)
@@ -182,7 +182,7 @@ def test_causes_appear_go_and_grow():
 
     before = ranks(with_causes(DATA_LOADING=3, EXPOSED_WAIT=12))
     after = ranks(with_causes(ALLOCATOR=1, EXPOSED_WAIT=14), digest="b")
-    told = [(one.cause, one.status, one.before_ns, one.after_ns) for one in diff(before, after, allowed=Kind).causes]
+    told = [(one.cause, one.status, one.before_ns, one.after_ns) for one in diff(before, after, allowed=Aspect).causes]
     assert told == [
         (Cause.DATA_LOADING, Status.GONE, 3 * MS, 0),
         (Cause.EXPOSED_WAIT, Status.GREW, 12 * MS, 14 * MS),
@@ -195,7 +195,7 @@ def test_causes_appear_go_and_grow():
 def test_causes_are_not_compared_where_they_are_not_the_same_thing(reason, min_gap):
     lane = replace(pair(), causes={Cause.DATA_LOADING: 4 * MS})
     after = ranks(replace(lane, idle_reason=reason), digest="b", min_gap_ns=min_gap)
-    difference = diff(ranks(lane), after, allowed=Kind)
+    difference = diff(ranks(lane), after, allowed=Aspect)
     assert difference.causes == ()
     assert difference.notes
 
@@ -237,7 +237,7 @@ def test_collectives_are_matched_by_operation_whatever_the_communicator_is_calle
 def test_kernels_appear_go_and_grow():
     before = ranks(pair(), kernels=changed_kernels(("gemm", 40, 200 * MS), ("old", 4, 40 * MS)))
     after = ranks(pair(), kernels=changed_kernels(("gemm", 40, 240 * MS), ("new", 8, 80 * MS)), digest="b")
-    difference = diff(before, after, allowed=Kind)
+    difference = diff(before, after, allowed=Aspect)
     assert [(one.name, one.status) for one in difference.kernels] == [
         ("new", Status.APPEARED),
         ("gemm", Status.GREW),
@@ -250,7 +250,7 @@ def test_kernels_appear_go_and_grow():
 def test_more_of_the_same_kernels_is_more_work_and_not_slower_work():
     before = ranks(pair(), kernels=changed_kernels(("gemm", 40, 200 * MS), ("norm", 40, 40 * MS)))
     after = ranks(pair(), kernels=changed_kernels(("gemm", 50, 250 * MS), ("norm", 50, 50 * MS)), digest="b")
-    pace = diff(before, after, allowed=Kind).pace
+    pace = diff(before, after, allowed=Aspect).pace
     assert (pace.work, pace.duration) == (1.25, 1.0)
 
 
@@ -260,18 +260,18 @@ def test_a_kernel_that_was_too_short_to_be_kept_is_not_called_new():
     hidden = changed_kernels(*full[:-1], ("below the limit", 4, 40 * MS))
     above = changed_kernels(("above it", 4, 120 * MS), *full[:-1])
     told = {
-        one.name: one.status for one in diff(before, ranks(pair(), kernels=hidden, digest="b"), allowed=Kind).kernels
+        one.name: one.status for one in diff(before, ranks(pair(), kernels=hidden, digest="b"), allowed=Aspect).kernels
     }
     assert "below the limit" not in told
     told = {
-        one.name: one.status for one in diff(before, ranks(pair(), kernels=above, digest="b"), allowed=Kind).kernels
+        one.name: one.status for one in diff(before, ranks(pair(), kernels=above, digest="b"), allowed=Aspect).kernels
     }
     assert told["above it"] is Status.GREW
 
 
 def test_new_synchronising_calls_are_told_per_step():
     after = ranks(replace(pair(), sync_calls={"cudaStreamSynchronize": (12, 8 * MS)}), digest="b")
-    (call,) = diff(ranks(pair()), after, allowed=Kind).calls
+    (call,) = diff(ranks(pair()), after, allowed=Aspect).calls
     assert (call.status, call.before.count, call.after.count, call.after.total_ns) == (
         Status.APPEARED,
         0.0,

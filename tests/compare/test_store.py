@@ -1,8 +1,6 @@
-"""Baselines in a folder: names that stay inside it, files that are read with care, the commit of the code."""
+"""Baselines in a folder: names that stay inside it, files that are read with care."""
 
 from __future__ import annotations
-
-import subprocess
 
 import pytest
 from snapshots import simulated
@@ -63,18 +61,3 @@ def test_files_that_are_no_baseline_are_refused(tmp_path):
     for name, told in {"binary": "not text", "huge": "so it is no baseline", "none": "no such file"}.items():
         with pytest.raises(InputError, match=told):
             store.read_snapshot(tmp_path / f"{name}.json")
-
-
-def test_the_commit_is_that_of_the_repository(tmp_path):
-    assert store.git_commit(tmp_path) is None
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "init", "-q"], check=True, timeout=30)
-    assert store.git_commit(tmp_path) is None
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True, timeout=30)
-    log = subprocess.run([*git, "log", "--format=%H"], check=True, timeout=30, capture_output=True, text=True)
-    assert store.git_commit(tmp_path) == log.stdout.strip()
-
-
-def test_without_git_there_is_no_commit(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert store.git_commit(tmp_path) is None

@@ -10,7 +10,7 @@ from analysis_values import MS
 from snapshots import USUAL, finding_total, in_ms, lane_of, simulated, snapshot_of, steps_of_ms, without_steps
 
 from gapfinder.compare.check import check
-from gapfinder.compare.comparable import Difference
+from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.thresholds import parse_limits
 from gapfinder.compare.verdict import Outcome, Result
 from gapfinder.errors import InputError
@@ -250,14 +250,14 @@ def test_one_lane_of_a_larger_job_without_a_rank_is_not_compared():
     found = check(alone("new", None), alone("old", None))
     assert (found.outcome, "one lane of a larger job" in found.reasons[0]) == (Outcome.INCONCLUSIVE, True)
     assert check(alone("new", 3), alone("old", 3)).outcome is Outcome.PASS
-    assert check(alone("new", None), alone("old", None), allowed=[Difference.RANKS]).outcome is Outcome.PASS
+    assert check(alone("new", None), alone("old", None), allowed=[Aspect.RANKS]).outcome is Outcome.PASS
 
 
 def test_what_may_differ_is_compared_and_noted():
     for name in ("another GPU", "other steps", "another smallest gap", "P99 half of the lanes is gone"):
         candidate, told = INCOMPARABLE[name]
         reasons = check(candidate, OLD).reasons
-        allowed = [kind for kind in Difference if any(f"--allow-different {kind} " in reason for reason in reasons)]
+        allowed = [kind for kind in Aspect if any(f"--allow-different {kind} " in reason for reason in reasons)]
         found = check(candidate, OLD, allowed=allowed)
         assert (found.outcome, found.reasons) == (Outcome.PASS, ())
         assert any(told in note for note in found.notes)
@@ -265,7 +265,7 @@ def test_what_may_differ_is_compared_and_noted():
 
 def test_the_same_capture_can_never_be_allowed():
     same = INCOMPARABLE["P99 the same capture twice"][0]
-    assert check(same, OLD, allowed=list(Difference)).outcome is Outcome.INCONCLUSIVE
+    assert check(same, OLD, allowed=list(Aspect)).outcome is Outcome.INCONCLUSIVE
 
 
 def test_other_versions_are_noted_and_compared():

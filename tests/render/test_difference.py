@@ -13,7 +13,7 @@ import pytest
 from analysis_values import MS
 from snapshots import finding_total, lane_of, simulated, snapshot_of, steps_of_ms, without_steps
 
-from gapfinder.compare.comparable import Difference as Kind
+from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.diff import diff
 from gapfinder.compare.measured import measure
 from gapfinder.compare.snapshot import CollectiveTotal, Snapshot
@@ -111,7 +111,7 @@ def hostile() -> tuple[Snapshot, Snapshot]:
 def test_no_text_is_markup_or_control(form, has_steps):
     before, after = hostile() if has_steps else map(without_steps, hostile())
     name = analyses.HOSTILE
-    report = DIFFERENCE_RENDERERS[form](diff(before, after, names=(name, name), allowed=Kind))
+    report = DIFFERENCE_RENDERERS[form](diff(before, after, names=(name, name), allowed=Aspect))
     assert report.endswith("\n")
     assert report.encode()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", report)

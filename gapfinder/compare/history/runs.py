@@ -10,6 +10,7 @@ from gapfinder.compare.history.results import Recorded, Run
 from gapfinder.compare.history.rows import DETAIL_TABLES, detail_rows
 from gapfinder.compare.snapshot_json import snapshot_from_json, snapshot_to_json
 from gapfinder.errors import InconclusiveError, InputError
+from gapfinder.settings import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +25,7 @@ STORE = ".gapfinder/history.db"
 
 def default_store(start: Path) -> Path:
     """Return the nearest history from `start` upwards; where there is none, the place for one below `start`."""
-    places = [folder / STORE for folder in (start.absolute(), *start.absolute().parents)]
-    return next((place for place in places if place.is_file()), places[0])
+    return nearest(STORE, start=start) or start.absolute() / STORE
 
 
 def record(  # noqa: PLR0913 (all but the first two by name)
@@ -38,6 +38,8 @@ def record(  # noqa: PLR0913 (all but the first two by name)
     label: str | None = None,
 ) -> Recorded:
     """Store a snapshot as a run of `branch`, whole or not at all; a capture that is there already is not stored twice.
+
+    Where it was not accepted and is `accepted` now, it becomes so; it is never taken back.
 
     Args:
         store: made where it is missing.
@@ -59,7 +61,9 @@ def record(  # noqa: PLR0913 (all but the first two by name)
     with history(store, writes=True) as database:
         known = stored_runs(database, "branch = ? AND digest = ?", (branch, snapshot.digest))
         if known:
-            return Recorded(run=known[0], is_new=False)
+            if accepted and not known[0].accepted:
+                database.table("runs").update(known[0].id, {"accepted": 1})
+            return Recorded(run=_run(database, known[0].id), is_new=False)
         number = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0])
         database.table("runs").insert({"id": number, **facts})
         for table, rows in detail_rows(snapshot).items():

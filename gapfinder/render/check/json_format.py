@@ -20,6 +20,7 @@ def render_check_json(verdict: Verdict) -> str:
         "schema_version": CHECK_SCHEMA_VERSION,
         "verdict": verdict.outcome,
         "exit_code": verdict.exit_code,
+        "created": verdict.created,
         "summary": headline(verdict),
         "limits": [asdict(one) for one in verdict.judgements],
         "reasons": list(verdict.reasons),

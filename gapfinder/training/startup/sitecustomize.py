@@ -17,11 +17,11 @@ def _load_hook() -> None:
 
 def _run_hidden() -> None:
     """Run the sitecustomize that would have been found without this one; its errors stay its own."""
-    from importlib.machinery import PathFinder
-
-    here = os.path.realpath(os.path.dirname(__file__))
-    others = [path for path in sys.path if os.path.realpath(path or os.curdir) != here]
-    spec = PathFinder.find_spec("sitecustomize", others)
+    here = os.path.dirname(os.path.abspath(__file__))
+    others = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
+    # importlib.machinery has it as well, and takes a millisecond to import
+    finder = next(one for one in sys.meta_path if getattr(one, "__name__", "") == "PathFinder")
+    spec = finder.find_spec("sitecustomize", others)
     if spec is None or spec.loader is None:
         return
     from importlib.util import module_from_spec

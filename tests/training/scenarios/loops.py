@@ -59,6 +59,10 @@ def accumulation():
             with net.no_sync() if micro_step < 2 else contextlib.nullcontext():
                 run_pass(net)
         optimizer.step()
+    del (
+        net,
+        optimizer,
+    )  # a group that dies with its last module joins gloo's thread under the GIL, which may wait for it
     dist.destroy_process_group()
 
 
@@ -167,10 +171,7 @@ def forked():
     section("forked")
     child = os.fork()
     if child == 0:
-        net = model()
-        optimizer = sgd(net)
-        run_pass(net)
-        optimizer.step()
+        sgd(model()).step()  # no pass: autograd's threads do not survive a fork
         os._exit(0)
     os.waitpid(child, 0)
 

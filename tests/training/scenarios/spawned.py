@@ -14,6 +14,10 @@ def train(rank, store):
     for _ in range(4):
         net(torch.ones(2, 4)).sum().backward()
         optimizer.step()
+    del (
+        net,
+        optimizer,
+    )  # a group that dies with its last module joins gloo's thread under the GIL, which may wait for it
     dist.destroy_process_group()
 
 

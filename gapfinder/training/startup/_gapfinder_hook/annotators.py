@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 DOMAIN = "gapfinder"
+_MOST_KNOWN = 256
 
 
 class Annotator(Protocol):
@@ -58,38 +59,43 @@ class NvtxAnnotator:
             domain = object.__new__(lib.Domain)
             domain.handle = lib.DomainHandle(DOMAIN)
             domain.__init__(DOMAIN)
-        self._lib, self._domain, self._handle = lib, domain, domain.handle
-        self._push, self._pop = lib.push_range, lib.pop_range
-        self._phases: dict[str, Any] = {}
+        make = getattr(domain, "get_event_attributes", None)
+        self._string = lib.RegisteredString
+        self._make = make or (lambda text: lib.EventAttributes(lib.RegisteredString(domain.handle, text)))
+        self._domain, self._handle = domain, domain.handle
+        self._push, self._pop, self._start, self._end = lib.push_range, lib.pop_range, lib.start_range, lib.end_range
+        self._mark = lib.mark
+        self._known: dict[str, Any] = {}
+        self._numbered = self._make("")
         self.push("gapfinder")  # whatever an unknown release lacks shows here, not inside the training
         self.pop()
         self.end(self.start("gapfinder"))
 
     def push(self, text: str) -> None:
-        attributes = self._phases.get(text)
-        if attributes is None:
-            attributes = self._phases[text] = self._attributes(text)
-        self._push(attributes, self._handle)
+        self._push(self._known.get(text) or self._attributes(text), self._handle)
 
     def pop(self) -> None:
         self._pop(self._handle)
 
     def start(self, text: str) -> Any:
-        return self._lib.start_range(self._attributes(text), self._handle)
+        return self._start(self._known.get(text) or self._attributes(text), self._handle)
 
     def end(self, token: Any) -> None:
-        if isinstance(token, tuple):
-            self._lib.end_range(*token)
-        else:
-            self._lib.end_range(token)
+        if type(token) is tuple:
+            self._end(*token)
+        else:  # the package up to 0.2.11
+            self._end(token)
 
     def mark(self, text: str) -> None:
-        self._lib.mark(self._attributes(text), self._handle)
+        self._mark(self._known.get(text) or self._attributes(text), self._handle)
 
     def _attributes(self, text: str) -> Any:
-        if hasattr(self._domain, "get_event_attributes"):
-            return self._domain.get_event_attributes(text)
-        return self._lib.EventAttributes(self._lib.RegisteredString(self._handle, text))
+        if len(self._known) < _MOST_KNOWN and not text.startswith("step"):
+            attributes = self._known[text] = self._make(text)
+            return attributes
+        # A step's text comes once: the package, which keeps what it makes, would take more and more memory and time.
+        self._numbered.message = self._string(self._handle, text)
+        return self._numbered
 
 
 class TorchAnnotator:

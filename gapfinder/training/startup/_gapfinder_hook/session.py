@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .status import StatusFile
     from .window import Window
 
+_STEPS_TO_SETTLE = 3  # a process group is there by then, if there will be one
 _FORKED = "forked from a training without a new program, which nsys does not trace"
 
 
@@ -67,11 +68,13 @@ class Session:
 
     def begin_step(self) -> bool:
         """Open or close the window with the step that begins, and tell the place; return False after the window."""
-        self._move_window()
-        if self._window is not None and self.steps == self._window.end:
-            return False
+        if self.steps < _STEPS_TO_SETTLE:
+            self._find_place()
+        if self._window is not None and self.steps in self._window.edges:
+            self._move_window()
+            if self.steps == self._window.end:
+                return False
         # Again in each step: nsys may begin to capture at any time, and in the other processes somewhat later.
-        self._find_place()
         self.annotator.mark(self._mark)
         return True
 

@@ -17,6 +17,7 @@ class Window:
     """The steps `first` up to, not including, `end`; first None is before step 0, end None the end of the process.
 
     Attributes:
+        edges: the steps at whose beginning there is something to do.
         is_opened: whether this process opened the range.
         is_closed: whether it closed it again.
         opened_at_step: the step that was under way then, or about to begin.
@@ -24,6 +25,7 @@ class Window:
 
     def __init__(self, first: int | None, end: int | None, *, is_per_process: bool) -> None:
         self._first, self.end, self._is_per_process = first, end, is_per_process
+        self.edges = (first or 0, end)
         self._token: Any = None
         self.is_opened = self.is_closed = False
         self.opened_at_step: int | None = None

@@ -31,6 +31,16 @@ class Dummy:
     pass
 
 
+class RegisteredString:
+    def __init__(self, domain, string):
+        self.domain, self.string = domain, string
+
+
+class EventAttributes:
+    def __init__(self, message):
+        self.message = message
+
+
 class Domain:
     def __new__(cls, _name):
         return Dummy()
@@ -39,10 +49,11 @@ class Domain:
         self.name = name
 
     def get_event_attributes(self, message):
-        return message
+        return EventAttributes(RegisteredString(self.handle, message))
 
 
-def push_range(text, handle):
+def push_range(attributes, handle):
+    text = attributes.message.string
     if text == _fails_at:
         raise ValueError("stand-in fails")
     _log("push", handle, text)
@@ -52,9 +63,9 @@ def pop_range(handle):
     _log("pop", handle)
 
 
-def start_range(text, handle):
+def start_range(attributes, handle):
     token = next(_tokens)
-    _log("start", handle, [token, text])
+    _log("start", handle, [token, attributes.message.string])
     return token, handle
 
 
@@ -62,5 +73,5 @@ def end_range(token, handle):
     _log("end", handle, token)
 
 
-def mark(text, handle):
-    _log("mark", handle, text)
+def mark(attributes, handle):
+    _log("mark", handle, attributes.message.string)
