@@ -14,6 +14,7 @@ from gapfinder.compare.changes import (
 )
 from gapfinder.compare.comparable import Aspect, differences, version_notes
 from gapfinder.compare.difference import Difference, LaneChange, Unit
+from gapfinder.compare.lanes import same_lanes
 from gapfinder.compare.scale import side
 from gapfinder.compare.scaled import scaled_alike
 from gapfinder.errors import InconclusiveError
@@ -50,7 +51,10 @@ def diff(
     reasons = _why_not_alike(before, after, names=names, allowed=allowed)
     alike = scaled_alike(before, after)
     unit, (old, new) = alike.unit, alike.scaled
-    pairs = _lane_pairs(before.lanes, after.lanes)
+    pairs = [
+        (None if was is None else before.lanes[was], None if now is None else after.lanes[now])
+        for was, now in same_lanes(before.lanes, after.lanes)
+    ]
     return Difference(
         names=names,
         min_gap_ns=before.min_gap_ns if before.min_gap_ns == after.min_gap_ns else None,
@@ -88,22 +92,6 @@ def _why_not_alike(
                 f"not comparable: {reason.sentence}; --allow-different {reason.aspect} compares them all the same"
             )
     return reasons
-
-
-def _lane_pairs(before: Sequence[LaneSnapshot], after: Sequence[LaneSnapshot]) -> list[LanePair]:
-    """Return lanes that are the same by rank, where each side has one for each lane; else in their order."""
-    keys = [_ranks(lanes) for lanes in (before, after)]
-    old, new = (
-        dict(zip(key if all(keys) else range(len(lanes)), lanes, strict=True))
-        for key, lanes in zip(keys, (before, after), strict=True)
-    )
-    return [(old.get(key), new.get(key)) for key in sorted(old | new)]
-
-
-def _ranks(lanes: Sequence[LaneSnapshot]) -> list[int]:
-    """Return the rank of each lane; empty where not every lane has its own."""
-    ranks = [lane.rank for lane in lanes if lane.rank is not None]
-    return ranks if len(set(ranks)) == len(lanes) else []
 
 
 def _lane_change(pair: LanePair, *, unit: Unit) -> LaneChange:

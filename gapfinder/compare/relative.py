@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gapfinder.compare.blame import Blame, Explanation
 from gapfinder.compare.change import Change, spread_of
 from gapfinder.compare.judging import blank, not_measured, why_no_steps, why_nothing_to_divide, why_unmeasurable
+from gapfinder.compare.lanes import lanes_of_both
 from gapfinder.compare.metrics import Metric, Scope
 from gapfinder.compare.noise import Estimate, estimates, intervals
 from gapfinder.compare.samples import common_steps, sampled
@@ -64,7 +65,7 @@ class Pair:
             candidate=candidate,
             old_rows=old_rows,
             new_rows=common_steps(candidate.lanes),
-            matched=_matched(last, candidate),
+            matched=lanes_of_both(last.lanes, candidate.lanes),
             step_ns=median(lengths) if lengths else 0.0,
             blame=Blame(candidate, baseline=last),
         )
@@ -163,14 +164,5 @@ def _why_unknown(metric: Metric, snapshot: Snapshot, rows: Rows) -> str | None:
 def _in_order_of(other: Snapshot, snapshot: Snapshot) -> Rows:
     """Return the rows of a snapshot, its lanes in the order of the lanes of another one with as many."""
     rows = common_steps(snapshot.lanes)
-    own = dict(_matched(other, snapshot))
+    own = dict(lanes_of_both(other.lanes, snapshot.lanes))
     return [rows[own[at]] for at in range(len(rows))] if len(own) == len(rows) else rows
-
-
-def _matched(baseline: Snapshot, candidate: Snapshot) -> tuple[tuple[int, int], ...]:
-    """Match lanes by rank where both sides tell each lane's, else by place."""
-    old, new = ({lane.rank: at for at, lane in enumerate(one.lanes)} for one in (baseline, candidate))
-    is_told = None not in old and None not in new
-    if is_told and len(old) == len(baseline.lanes) and len(new) == len(candidate.lanes):
-        return tuple((old[rank], at) for rank, at in new.items() if rank in old)
-    return tuple((at, at) for at in range(min(len(baseline.lanes), len(candidate.lanes))))

@@ -16,6 +16,7 @@ UNKNOWN = "unknown"
 """What a table cell says where a sentence says "not measured: reason"."""
 
 ELLIPSIS = "…"
+_COMMIT_SHOWN = 12
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _TIGHT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))|(?<=\brank) (?=\d)|(?<=\blane) (?=\d)")
 
@@ -23,6 +24,11 @@ _TIGHT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s)(?!\w))|(?<=\brank) (?=\d)|(?<=\b
 def unbroken(text: str) -> str:
     """Return a paragraph in which no line can break between a number and its unit or its lane."""
     return _TIGHT.sub(NO_BREAK, text)
+
+
+def short_commit(commit: str | None) -> str | None:
+    """Return as much of a commit as tells it from others."""
+    return None if commit is None else commit[:_COMMIT_SHOWN]
 
 
 def short_name(name: str) -> str:

@@ -107,26 +107,58 @@ def test_annotations_are_one_command_a_line(name):
     )
 
 
-# The rules of the JUnit schema of Ant (windyroad), as Jenkins and GitLab read it: names, their order, who needs what.
-CHILDREN = {
-    "testsuites": r"(testsuite )*",
-    "testsuite": r"properties (testcase )*system-out system-err ",
-    "testcase": r"((error |failure )?)",
-}
-NEEDED = {
-    "testsuites": set(),
-    "testsuite": {"name", "timestamp", "hostname", "tests", "failures", "errors", "time", "id", "package"},
-    "testcase": {"name", "classname", "time"},
-    "failure": {"message", "type"},
-    "error": {"message", "type"},
+# What JUnit.xsd of windyroad/JUnit-Schema (commit 2378e66, the reports of Ant as Jenkins reads them) asks of each element:
+# its children in their order, its attributes with their types (those that may be missing end in "?"), and its text.
+WHOLE = r"[+-]?[0-9]+"
+DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+STRING = r"(?s:.*)"
+TOKEN = r"([^\s]+( [^\s]+)*)?"  # noqa: S105 (no password)
+NOT_EMPTY = r"[^\s]+( [^\s]+)*"
+FAULT = ("", {"message?": STRING, "type": STRING}, STRING)
+SCHEMA = {
+    "testsuites": (r"(testsuite )*", {}, r"\s*"),
+    "testsuite": (
+        r"properties (testcase )*system-out system-err ",
+        {
+            "name": NOT_EMPTY,
+            "timestamp": MOMENT,
+            "hostname": NOT_EMPTY,
+            "tests": WHOLE,
+            "failures": WHOLE,
+            "errors": WHOLE,
+            "skipped?": WHOLE,
+            "time": DECIMAL,
+            "package": TOKEN,
+            "id": WHOLE,
+        },
+        r"\s*",
+    ),
+    "properties": (r"(property )*", {}, r"\s*"),
+    "property": ("", {"name": NOT_EMPTY, "value": STRING}, ""),
+    "testcase": (r"(skipped |error |failure )?", {"name": TOKEN, "classname": TOKEN, "time": DECIMAL}, r"\s*"),
+    "error": FAULT,
+    "failure": FAULT,
+    "system-out": ("", {}, STRING),
+    "system-err": ("", {}, STRING),
 }
 
 
 def broken_rules(element: ET.Element) -> list[str]:
+    """Every rule of the schema that an element or one below it breaks."""
+    order, attributes, text = SCHEMA[element.tag]
     children = "".join(f"{child.tag} " for child in element)
-    wrong = [] if re.fullmatch(CHILDREN.get(element.tag, ""), children) else [f"{element.tag} has {children}"]
-    if set(element.attrib) != NEEDED.get(element.tag, set()):
-        wrong.append(f"{element.tag} has {sorted(element.attrib)}")
+    wrong = [] if re.fullmatch(order, children) else [f"{element.tag} has {children}"]
+    needed = {name for name in attributes if not name.endswith("?")}
+    wrong += [f"{element.tag} has no {name}" for name in needed - set(element.attrib)]
+    types = {name.rstrip("?"): kind for name, kind in attributes.items()}
+    wrong += [
+        f"{element.tag} has {name}={value!r}"
+        for name, value in element.attrib.items()
+        if not re.fullmatch(types.get(name, "(?!)"), value)
+    ]
+    if not re.fullmatch(text, element.text or "") or any((child.tail or "").strip() for child in element):
+        wrong.append(f"{element.tag} has text")
     return wrong + [rule for child in element for rule in broken_rules(child)]
 
 
@@ -140,15 +172,34 @@ def test_junit_keeps_the_rules_of_its_schema(name):
     assert int(suite.get("tests")) == len(cases) == len(verdict.judgements) + len(verdict.reasons)
     assert int(suite.get("failures")) == len(suite.findall(".//failure")) == len(verdict.breaches)
     assert int(suite.get("errors")) == len(suite.findall(".//error")) == len(verdict.unknown)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.get("timestamp"))
+    assert suite.get("timestamp") == "2026-03-02T10:00:00"  # of the candidate
 
 
-def test_a_wrong_junit_file_would_be_seen():
+def test_the_time_in_junit_is_utc_without_a_zone():
+    verdict = replace(passing(), created="2026-03-02T23:30:00-02:00")
+    assert ET.fromstring(CHECK_RENDERERS["junit"](verdict))[0].get("timestamp") == "2026-03-03T01:30:00"  # noqa: S314
+
+
+SPOILED = {
+    "no system-out": lambda suite: suite.remove(suite.find("system-out")),
+    "no host": lambda suite: suite.attrib.pop("hostname"),
+    "a time with a zone": lambda suite: suite.set("timestamp", "2026-03-02T10:00:00+00:00"),
+    "no number": lambda suite: suite.set("tests", "many"),
+    "an attribute that is not there": lambda suite: suite.set("file", "x"),
+    "two faults": lambda suite: suite.find("testcase").extend(
+        [ET.Element("error", type="a"), ET.Element("error", type="b")]
+    ),
+    "a fault without a type": lambda suite: suite.find(".//failure").attrib.pop("type"),
+    "a case after the output": lambda suite: suite.append(ET.Element("testcase", name="a", classname="b", time="0")),
+    "text between": lambda suite: setattr(suite, "text", "x"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_a_wrong_junit_file_would_be_seen(spoil):
     root = ET.fromstring(CHECK_RENDERERS["junit"](failing()))  # noqa: S314 (made here)
-    (suite,) = root
-    suite.remove(suite.find("system-out"))
-    del suite.attrib["hostname"]
-    assert len(broken_rules(root)) == 2
+    spoil(root[0])
+    assert broken_rules(root)
 
 
 def test_json_holds_what_was_measured():

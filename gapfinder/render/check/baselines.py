@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
+from gapfinder.render.words import short_commit
 from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
     from gapfinder.compare.snapshot import LaneSnapshot, Snapshot
 
-_SHORT_COMMIT = 12
-
 
 def baseline_line(name: str, snapshot: Snapshot) -> str:
     """Return one baseline in a line."""
-    commit = "no commit" if snapshot.commit is None else f"commit {snapshot.commit[:_SHORT_COMMIT]}"
+    commit = f"commit {short_commit(snapshot.commit) or 'not known'}"
     return visible(f"{name}: {snapshot.created}, {commit}, {_gpus(snapshot)}, {_steps(snapshot)}")
 
 

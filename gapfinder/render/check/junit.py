@@ -57,7 +57,7 @@ def _error(name: str, message: str) -> ET.Element:
 
 
 def _element(name: str) -> ET.Element:
-    return ET.Element("testcase", {"classname": _CLASS, "name": _text(name), "time": _FIXED["time"]})
+    return ET.Element("testcase", {"classname": _CLASS, "name": visible(name), "time": _FIXED["time"]})
 
 
 def _text(text: str) -> str:

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
-from gapfinder.errors import visible
 from gapfinder.render.check.sections import headline, sections
-from gapfinder.render.words import NO_BREAK, unbroken
+from gapfinder.render.text_layout import HEADING, PLAIN, TITLE, joined, paragraph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gapfinder.compare.verdict import Verdict
+    from gapfinder.render.text_layout import Line
 
-_WIDTH = 100
+
+def render_check_text(verdict: Verdict, *, width: int = 100, color: bool = False) -> str:
+    """Return the report as text; with `color`, the same text with terminal colours."""
+    return joined(_lines(verdict, width), width=width, color=color)
 
 
-def render_check_text(verdict: Verdict) -> str:
-    """Return the report as plain text, 100 columns wide."""
-    lines = [headline(verdict)]
+def _lines(verdict: Verdict, width: int) -> Iterator[Line]:
+    yield from paragraph(headline(verdict), width, style=TITLE)
     for title, sentences in sections(verdict):
-        lines += ["", title]
-        lines += [_item(sentence) for sentence in sentences]
-    return "\n".join(lines) + "\n"
-
-
-def _item(sentence: str) -> str:
-    wrapped = textwrap.fill(
-        unbroken(visible(sentence)),
-        _WIDTH,
-        initial_indent="- ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return wrapped.replace(NO_BREAK, " ")
+        yield PLAIN, PLAIN
+        yield title, HEADING
+        for sentence in sentences:
+            yield from paragraph(sentence, width, first="- ", rest="  ")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.metrics import Unit
+from gapfinder.compare.sentences import format_value
 from gapfinder.render.table import Column, Kind, Table
-from gapfinder.render.words import UNKNOWN
+from gapfinder.render.words import UNKNOWN, short_commit
 from gapfinder.units import format_count, format_duration, format_growth, format_share
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gapfinder.compare.snapshot import FindingTotal, Snapshot
 
 NOTHING = "-"
-_COMMIT_SHOWN = 10
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -64,7 +63,7 @@ def _run_row(run: Run) -> tuple[str, ...]:
         run.created,
         run.branch,
         "yes" if run.accepted else "no",
-        NOTHING if run.git_commit is None else run.git_commit[:_COMMIT_SHOWN],
+        short_commit(run.git_commit) or NOTHING,
         run.source,
         format_count(run.lanes),
         format_count(run.steps),
@@ -87,21 +86,13 @@ def run_sheet(run: Run, snapshot: Snapshot, *, metrics: Mapping[str, float], kno
                 title="Metrics",
                 caption="Over all lanes, as in gapfinder check.",
                 columns=(Column("metric", Kind.WORD), Column("value")),
-                rows=tuple((name, value_words(known[name], value)) for name, value in metrics.items()),
+                rows=tuple((name, format_value(known[name], value)) for name, value in metrics.items()),
             ),
             Table(
                 title="Findings",
                 caption="Most lost time first.",
                 columns=(Column("severity", Kind.WORD), Column("lost"), Column("share"), Column("finding", Kind.LABEL)),
-                rows=tuple(
-                    (
-                        one.severity.value,
-                        format_duration(one.lost_ns),
-                        format_share(one.share),
-                        f"{one.title} [{one.code}]",
-                    )
-                    for one in snapshot.findings
-                ),
+                rows=tuple(map(_finding_row, snapshot.findings)),
             ),
         ),
         document={"run": asdict(run), "metrics": dict(metrics), "findings": [asdict(one) for one in snapshot.findings]},
@@ -163,9 +154,9 @@ def _point_row(metric: Metric, point: Point) -> tuple[str, ...]:
     return (
         str(run.id),
         run.created,
-        NOTHING if run.git_commit is None else run.git_commit[:_COMMIT_SHOWN],
+        short_commit(run.git_commit) or NOTHING,
         "yes" if run.accepted else "no",
-        UNKNOWN if point.value is None else value_words(metric, point.value),
+        UNKNOWN if point.value is None else format_value(metric, point.value),
         _levels(metric, point) if point.change else "",
     )
 
@@ -181,12 +172,7 @@ def _levels(metric: Metric, point: Point) -> str:
     if change is None:
         return ""
     growth = format_growth(change.before, change.after)
-    return f"{value_words(metric, change.before)} → {value_words(metric, change.after)} ({growth})"
-
-
-def value_words(metric: Metric, value: float) -> str:
-    """Return a metric's value with its unit."""
-    return format_duration(round(value)) if metric.unit is Unit.NS else format_share(value)
+    return f"{format_value(metric, change.before)} → {format_value(metric, change.after)} ({growth})"
 
 
 def sparkline(values: Sequence[float | None]) -> str:
