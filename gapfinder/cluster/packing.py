@@ -35,11 +35,10 @@ def unpack(packed: bytes) -> MeasuredReport:
     return report
 
 
-def _reduced(array: NDArray[Any]) -> tuple[Any, ...]:
+def _reduced(array: NDArray[Any]) -> str | tuple[Any, ...]:
     """Return how to make an array again: times as the steps between them, two bytes in place of eight."""
     if array.dtype != np.int64 or array.ndim != 1 or not len(array):
-        plain: tuple[Any, ...] = array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        return plain
+        return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     steps = np.diff(array)
     narrow = np.dtype(next((kind for kind in _NARROW if _holds(kind, steps)), np.int64))
     return _unpacked, (int(array[0]), zlib.compress(steps.astype(narrow).tobytes(), _LEVEL), narrow.str)
