@@ -49,13 +49,17 @@ def files(tmp_path_factory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """Two workers in processes of their own, which find the tests' tasks."""
+    """Two workers in processes of their own, which find the tests' tasks; Dask itself tries nothing twice."""
+    import dask
     from distributed import LocalCluster
 
     old = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests"), *([old] if old else [])])
     try:
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        ):
             yield cluster.scheduler_address
     finally:
         os.environ.pop("PYTHONPATH")
