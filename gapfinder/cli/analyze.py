@@ -10,8 +10,9 @@ import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.cli.profiles import given_profiles, load_profiles
+from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
+from gapfinder.cli.workers import chosen_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
@@ -28,16 +29,27 @@ FORMATS = ("text", "json", "markdown", "html")
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
+@worker_options
 @measuring_options
-def analyze(
-    profiles: tuple[Path, ...], *, form: str, output: Path | None, force: bool, config: Path | None, **options: object
+def analyze(  # noqa: PLR0913 (one for each option)
+    profiles: tuple[Path, ...],
+    *,
+    form: str,
+    output: Path | None,
+    force: bool,
+    workers: int | None,
+    memory: str | None,
+    scheduler: str | None,
+    config: Path | None,
+    **options: object,
 ) -> None:
     """Say where the time of captured trainings goes, and why.
 
     What is measured: idle gaps, holes and hidden communication; why they are there, and what to change.
 
-    PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst) or a folder
-    of them. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
+    PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst), a folder
+    of them or a quoted pattern such as 'runs/*/rank*.nsys-rep'. Of several, one that cannot be measured is named and
+    left out. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
@@ -46,10 +58,11 @@ def analyze(
     if output is not None:
         check_output(output, inputs=inputs, force=force)
 
-    from gapfinder.analysis import analyze as measure
     from gapfinder.findings import explained
 
-    analysis = explained(measure(load_profiles(files), settings=settings))
+    place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
+    found, left_out = measured_files(files, settings=settings, workers=place)
+    analysis = explained(found)
     if output is None:
         click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
@@ -59,6 +72,8 @@ def analyze(
         raise InconclusiveError(
             "nothing to measure on a GPU: no operation that takes time was captured; see the report"
         )
+    if left_out:
+        raise InconclusiveError(f"the report is about {len(files) - len(left_out)} of {len(files)} files; see above")
 
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
@@ -24,9 +25,9 @@ def given_profiles(profiles: Sequence[Path], *, config: Path | None) -> tuple[li
 
 def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
     """Yield every profile in the folders that were named: also those that gave way to another of their name."""
-    from gapfinder.load.find import PROFILE_SUFFIXES
+    from gapfinder.load.find import PROFILE_SUFFIXES, paths_meant
 
-    for folder in profiles:
+    for folder in chain.from_iterable(map(paths_meant, profiles)):
         if folder.is_dir():
             yield from (entry for entry in folder.iterdir() if entry.name.endswith(PROFILE_SUFFIXES))
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import stat
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
@@ -10,7 +14,6 @@ from gapfinder.export import REPORT_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 PROFILE_SUFFIXES = (".sqlite", ".sqlite.gz", ".sqlite.zst", *REPORT_SUFFIXES)
 """Names a profile has, best first: of two files with one stem in a folder only the best is taken."""
@@ -19,14 +22,26 @@ PROFILE_SUFFIXES = (".sqlite", ".sqlite.gz", ".sqlite.zst", *REPORT_SUFFIXES)
 def find_profiles(paths: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once, sorted; a folder stands for the profiles directly in it.
 
+    A path with `*`, `?` or `[` that does not exist is a pattern, as a shell takes it, with `**` for any folders.
+
     Raises:
-        InputError: a path does not exist or cannot be read, or a folder holds no profile.
+        InputError: a path does not exist or cannot be read, or a folder holds no profile, or nothing fits a pattern.
     """
     found: dict[Path, Path] = {}
-    for path in paths:
+    for path in chain.from_iterable(map(paths_meant, paths)):
         for real, file in _files(path):
             found.setdefault(real, file)
     return sorted(found.values())
+
+
+def paths_meant(path: Path) -> list[Path]:
+    """Return what fits a pattern, in order; any other path by itself."""
+    if not glob.has_magic(str(path)) or os.path.lexists(path):
+        return [path]
+    fitting = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 (absolute ones too)
+    if not fitting:
+        raise InputError(f"no file or folder fits {path}")
+    return fitting
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:

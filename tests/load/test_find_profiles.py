@@ -68,3 +68,27 @@ def test_paths_that_the_system_refuses_are_errors_of_one_line(tmp_path: Path, mo
     monkeypatch.setattr(Path, "stat", closed)
     with pytest.raises(InputError, match=r"a.sqlite: cannot be read: Permission denied"):
         find_profiles([file])
+
+
+def test_a_pattern_stands_for_what_fits_it_as_in_a_shell(tmp_path, monkeypatch):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for name in ("rank_0.sqlite", "rank_1.sqlite", "other.sqlite"):
+            (tmp_path / folder / name).touch()
+    monkeypatch.chdir(tmp_path)
+    asked = Path("*/rank_[01].sqlite")
+    assert find_profiles([asked]) == [Path(f"{folder}/rank_{n}.sqlite") for folder in "ab" for n in (0, 1)]
+    assert find_profiles([tmp_path / "**/o*.sqlite"]) == [tmp_path / f"{folder}/other.sqlite" for folder in "ab"]
+    assert len(find_profiles([Path("?")])) == 6  # folders, each for its profiles
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
+    odd = tmp_path / "rank[0].sqlite"
+    odd.touch()
+    (tmp_path / "rank0.sqlite").touch()
+    assert find_profiles([odd]) == [odd]
+
+
+def test_a_pattern_that_nothing_fits_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no file or folder fits .*rank\*"):
+        find_profiles([tmp_path / "rank*"])

@@ -1,0 +1,87 @@
+"""The options that say where reports are measured, and measuring them there with a word on what is under way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gapfinder.cli.streams import say
+from gapfinder.errors import InputError, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gapfinder.cluster import LeftOut, Workers
+    from gapfinder.model import Analysis
+    from gapfinder.settings import Settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def worker_options(command: Command) -> Command:
+    """Add the options; the command takes them as keyword arguments and hands them to `chosen_workers`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_workers(
+    files: Sequence[Path], *, workers: int | None = None, memory: str | None = None, scheduler: str | None = None
+) -> Workers:
+    """Return where the options say that the reports are measured."""
+    from gapfinder.cluster import DaskWorkers, local_workers
+    from gapfinder.units import parse_bytes
+
+    if scheduler is None:
+        return local_workers(files, count=workers, memory=None if memory is None else parse_bytes(memory))
+    if workers is not None or memory is not None:
+        raise InputError("--workers and --memory are for this machine; with --scheduler, Dask's workers have their own")
+    return DaskWorkers(scheduler)
+
+
+def measured_files(
+    files: Sequence[Path], *, settings: Settings, workers: Workers
+) -> tuple[Analysis, tuple[LeftOut, ...]]:
+    """Return the analysis and what was left out of it, each said on stderr; a terminal shows what is under way.
+
+    Where nothing could be measured, the first report's error is raised.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+
+    from gapfinder.cluster import measure_files
+    from gapfinder.units import format_count
+
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+
+        def watch(running: Sequence[Path], done: int) -> None:
+            others = f" and {format_count(len(running) - 1, 'other')}" if len(running) > 1 else ""
+            name = escape(visible(str(running[0])))
+            status.update(f"Measuring {name}{others} ({format_count(done)} of {format_count(len(files))} done)")
+
+        measured = measure_files(files, settings=settings, workers=workers, watch=watch)
+    named = measured.left_out if measured.reports else measured.left_out[1:]
+    for one in named:
+        say(f"gapfinder: {one.sentence}")
+    if not measured.reports and measured.left_out:
+        raise measured.left_out[0].error
+    return measured.analysis(settings=settings), measured.left_out
+
+
+_OPTIONS = (
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Reports measured at once, each in a process of its own; 1 is in this one.",
+    ),
+    click.option("--memory", metavar="SIZE", help="What each of these processes may take at most, such as 8GB."),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Measure on the workers of this Dask scheduler (address or its file)."
+    ),
+)

@@ -1,0 +1,140 @@
+"""Measures many reports, one task for each; what fails is named and left out, and what was lost is tried once more."""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gapfinder.analysis import join_reports
+from gapfinder.cluster.packing import unpack
+from gapfinder.cluster.task import measure_file
+from gapfinder.errors import GapfinderError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from gapfinder.analysis import MeasuredReport
+    from gapfinder.cluster.workers import Workers
+    from gapfinder.model import Analysis
+    from gapfinder.settings import Settings
+
+    Task = Callable[[Path, Settings], bytes]
+    Watch = Callable[[Sequence[Path], int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A report that could not be measured, and why."""
+
+    path: Path
+    error: GapfinderError
+
+    @property
+    def sentence(self) -> str:
+        """One line that names it."""
+        told = str(self.error)
+        return f"left out: {told}" if self.path.name in told else f"left out: {self.path.name}: {told}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Measured:
+    """What came of all reports; both in the order in which their files were given.
+
+    Attributes:
+        reports: those that were measured.
+        left_out: the others.
+    """
+
+    reports: tuple[MeasuredReport, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def analysis(self, *, settings: Settings) -> Analysis:
+        """Return the analysis of the reports, its notes on each that was left out; raises what `join_reports` does."""
+        analysis = join_reports(self.reports, settings=settings)
+        notes = (*(one.sentence for one in self.left_out), *analysis.coverage.notes)
+        return replace(analysis, coverage=replace(analysis.coverage, notes=notes))
+
+
+def measure_files(
+    files: Sequence[Path],
+    *,
+    settings: Settings,
+    workers: Workers,
+    watch: Watch = lambda _running, _done: None,
+    task: Task = measure_file,
+) -> Measured:
+    """Measure every report, wherever `workers` are; the result does not depend on who is done first.
+
+    A task whose worker died is tried once more when nothing else runs: a neighbour may have taken the memory.
+
+    Args:
+        files: the reports.
+        settings: how they are measured.
+        workers: where.
+        watch: told the files under way and how many are done, whenever that changes.
+        task: what a worker does with one file.
+    """
+    work = _Work(files=files, settings=settings, workers=workers, watch=watch, task=task)
+    waiting, lost = list(range(len(files))), []
+    while waiting:
+        waiting, gone = work.run(waiting)
+        lost += gone
+    for place in sorted(lost):
+        if work.run([place])[1]:
+            work.answers[place] = InputError(
+                "its worker died twice; the system ends what takes too much memory, so measure it where there is more"
+            )
+    return Measured(
+        reports=tuple(
+            replace(unpack(answer), profile_path=files[place].parts)  # a worker may know it by another path
+            for place, answer in sorted(work.answers.items())
+            if isinstance(answer, bytes)
+        ),
+        left_out=tuple(
+            LeftOut(files[place], answer)
+            for place, answer in sorted(work.answers.items())
+            if isinstance(answer, GapfinderError)
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Work:
+    """All tasks, and the answers so far by the place of their file."""
+
+    files: Sequence[Path]
+    settings: Settings
+    workers: Workers
+    watch: Watch
+    task: Task
+    answers: dict[int, bytes | GapfinderError] = field(default_factory=dict)
+
+    def run(self, places: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Run tasks until all are answered or some are lost; return which were not begun, and which were lost."""
+        waiting, lost = list(places), list[int]()
+        running: dict[Future[bytes], int] = {}
+        with self.workers.open() as executor:
+            while running or (waiting and not lost):
+                while waiting and not lost and self._has_room(waiting[0], running):
+                    place = waiting.pop(0)
+                    self.watch([self.files[at] for at in (*running.values(), place)], len(self.answers))
+                    path = self.workers.found_at(self.files[place])
+                    running[executor.submit(self.task, path, self.settings)] = place
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                lost += [place for future in done if not self._take(place := running.pop(future), future)]
+        return waiting, lost
+
+    def _has_room(self, place: int, running: dict[Future[bytes], int]) -> bool:
+        return self.workers.has_room(self.files[place], beside=[self.files[at] for at in running.values()])
+
+    def _take(self, place: int, future: Future[bytes]) -> bool:
+        """Keep a task's answer and return True; False where its worker died."""
+        try:
+            self.answers[place] = future.result()
+        except GapfinderError as error:
+            self.answers[place] = error
+        except self.workers.lost():
+            return False
+        return True

@@ -1,0 +1,133 @@
+"""Where tasks run: in this process, in processes of this machine, or on Dask; one interface for all of them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from gapfinder.cluster.memory import estimated_need, fits, free_memory
+from gapfinder.cluster.task import prepare_worker
+from gapfinder.errors import GapfinderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+_WORTH_PROCESSES = 50_000_000
+"""Reports that are smaller together are measured in about a second, which is what starting processes takes."""
+
+
+class Workers(Protocol):
+    """A place for tasks."""
+
+    def lost(self) -> tuple[type[BaseException], ...]:
+        """Return what a task's future raises when the process that ran it is gone."""
+        ...
+
+    def open(self) -> AbstractContextManager[Executor]:
+        """Start them; those left over from an earlier failure are not used again."""
+        ...
+
+    def found_at(self, path: Path) -> Path:
+        """Return where they find a file."""
+        ...
+
+    def has_room(self, path: Path, *, beside: Sequence[Path]) -> bool:
+        """Say whether a report's task may start while those of others run."""
+        ...
+
+
+class _InThisProcess(Executor):
+    """Runs a task when it is handed in; an interrupt or a bug ends everything, as without it."""
+
+    def submit(self, fn: Callable[_Given, _Made], /, *args: _Given.args, **kwargs: _Given.kwargs) -> Future[_Made]:
+        """Run it and return its result."""
+        future: Future[_Made] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except GapfinderError as error:
+            future.set_exception(error)
+        return future
+
+
+@dataclass(frozen=True, slots=True)
+class ThisProcess:
+    """One task after the other, in this process."""
+
+    def lost(self) -> tuple[type[BaseException], ...]:
+        """Return nothing: with this process everything is gone."""
+        return ()
+
+    def found_at(self, path: Path) -> Path:
+        """Return the path as it is."""
+        return path
+
+    @contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Return what runs tasks here."""
+        yield _InThisProcess()
+
+    def has_room(self, path: Path, *, beside: Sequence[Path]) -> bool:  # noqa: ARG002 (no path matters here)
+        """Say that one task runs at a time."""
+        return not beside
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalProcesses:
+    """Processes of this machine.
+
+    Attributes:
+        count: how many tasks run at once, as far as memory lasts.
+        memory: bytes that each may take; None for no limit but the machine's.
+        free: bytes that were free before the work began; None where that is not known.
+    """
+
+    count: int
+    memory: int | None = None
+    free: int | None = field(default_factory=free_memory)
+
+    def lost(self) -> tuple[type[BaseException], ...]:
+        """Return the error of all tasks under way when one process dies."""
+        return (BrokenExecutor,)
+
+    def found_at(self, path: Path) -> Path:
+        """Return the path as it is: they start in this process's folder."""
+        return path
+
+    @contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Start the processes from one that has loaded the libraries; none has this process's threads and memory."""
+        context = get_context("forkserver")
+        context.set_forkserver_preload([prepare_worker.__module__])
+        pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=prepare_worker, initargs=(self.memory,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def has_room(self, path: Path, *, beside: Sequence[Path]) -> bool:
+        """Say whether a process is free, and enough memory; a report too large to share it waits until it is alone."""
+        if len(beside) >= self.count:
+            return False
+        return fits(self._need(path), beside=[self._need(other) for other in beside], free=self.free)
+
+    def _need(self, path: Path) -> int:
+        need = estimated_need(path)
+        return need if self.memory is None else min(need, self.memory)
+
+
+def local_workers(files: Sequence[Path], *, count: int | None, memory: int | None) -> Workers:
+    """Return as many processes as there are reports or CPUs; this process where that is one, or not worth more."""
+    if count is None:
+        size = sum(path.stat().st_size for path in files if path.exists())
+        count = 1 if size < _WORTH_PROCESSES else len(os.sched_getaffinity(0))
+    count = min(count, len(files))
+    return ThisProcess() if count <= 1 and memory is None else LocalProcesses(count=max(count, 1), memory=memory)
