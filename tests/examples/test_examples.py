@@ -69,14 +69,22 @@ def test_one_process_trains_as_well(losses, name):
     assert list(losses[f"{name} alone"]) == [1, 2, 3]
 
 
-def test_torchrun_starts_an_example(tmp_path):
+@pytest.mark.nsys
+def test_the_slow_rank_of_two_is_found_by_a_run_under_torchrun(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*torchrun, EXAMPLES_FOLDER / "train_slow_rank.py", *SMALL, "--steps", "4", "--slow-ms", "1"]
+    training = [EXAMPLES_FOLDER / "train_slow_rank.py", *SMALL, "--save-every", "99", "--steps", "9", "--slow-ms", "80"]
+    command = [sys.executable, "-m", "gapfinder", "run", "-o", tmp_path / "run", "--", *torchrun, *training]
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert list(read(done.stdout)) == [1, 2, 3, 4]
+    assert [line for line in done.stdout.splitlines() if line.startswith("step 9 loss ")]
+    analysis = json.loads((tmp_path / "run" / "analysis.json").read_text())
+    assert [process["rank"] for process in analysis["processes"]] == [0, 1]
+    assert all(process["steps"]["count"] >= 6 for process in analysis["processes"])
+    assert [analysis["processes"][slow["process"]]["rank"] for slow in analysis["slow_ranks"]] == [1]
+    assert "slow-rank" in {finding["code"] for finding in analysis["findings"]}
 
 
 def test_readme_tells_of_every_example():
