@@ -29,15 +29,15 @@ def another_program(candidate: Snapshot, baseline: Snapshot) -> str | None:
         new, old = map(_compute, sides)
         if (shared := _least_shared(new, old)) < LEAST_COMMON:
             return (
-                f"only {format_share(shared)} of the time in compute kernels is in functions that both have, so this "
-                f"capture is of another program: it runs {_most(new)}, the baseline {_most(old)}"
+                f"{_little(shared)} of the time in compute kernels is in functions that both have, so this capture is "
+                f"of another program: it runs {_most(new)}, the baseline {_most(old)}"
             )
     (new, new_times), (old, old_times) = map(_operations, sides)
     shared = max(_least_shared(new, old), _least_shared(new_times, old_times))
     if shared < LEAST_COMMON:
         return (
-            f"only {format_share(shared)} of the collectives are operations that both have, so this capture is of "
-            f"another program: it runs {_most(new)}, the baseline {_most(old)}"
+            f"{_little(shared)} of the collectives is an operation that both have, so this capture is of another "
+            f"program: it runs {_most(new)}, the baseline {_most(old)}"
         )
     return None
 
@@ -66,6 +66,10 @@ def _least_shared(new: Counter[str], old: Counter[str]) -> float:
     if not new.total() or not old.total():
         return 1.0
     return min(sum(one[name] for name in new.keys() & old.keys()) / one.total() for one in (new, old))
+
+
+def _little(share: float) -> str:
+    return f"only {format_share(share)}" if share else "none"
 
 
 def _most(amounts: Counter[str]) -> str:

@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from gapfinder.budget import Budget
-from gapfinder.compare.snapshot import SNAPSHOT_VERSION, FindingTotal, Snapshot
+from gapfinder.compare.snapshot import SNAPSHOT_VERSION, FindingTotal, LaneSnapshot, Snapshot
 from gapfinder.errors import InputError, visible
 from gapfinder.explanations import Cause, KernelTotal, Severity
 from gapfinder.units import format_count
@@ -122,6 +122,8 @@ def _read(kind: type[Result], value: object, *, place: str) -> Result:
     result = kind(**{name: read(members[name], f"{inner}{name}") for name, read in readers.items()})
     if isinstance(result, Budget):
         _check_budget(result, place=place)
+    if isinstance(result, LaneSnapshot) and bool(result.steps) is (result.steps_reason is not None):
+        raise InputError(f"{place} needs either steps or a steps_reason")
     return result
 
 
@@ -202,6 +204,8 @@ def _check_budget(budget: Budget, *, place: str) -> None:
     parts = budget.compute_only_ns + budget.hidden_ns + budget.exposed_ns + budget.copy_only_ns
     if parts + budget.graph_only_ns + budget.idle_ns != budget.window_ns:
         raise InputError(f"the parts of {place} do not add up to its window_ns")
+    if not budget.window_ns:
+        raise InputError(f"{place} is of no time at all")
 
 
 def _check_lanes_of(findings: tuple[FindingTotal, ...], *, lanes: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import databases
@@ -15,7 +16,9 @@ from databases import Kernel
 import gapfinder
 from gapfinder.cli.app import commands
 from gapfinder.cli.check_options import FORMATS
+from gapfinder.compare.change import MOST_RUNS
 from gapfinder.compare.comparable import Aspect
+from gapfinder.compare.reference import DEFAULT_RUNS
 from gapfinder.compare.snapshot_json import snapshot_from_json
 from gapfinder.errors import InputError
 from gapfinder.render.check import CHECK_RENDERERS
@@ -151,6 +154,11 @@ def test_reports_are_written_also_when_the_check_fails(tmp_path):
 
 
 def test_the_command_offers_what_the_library_has():
+    options = {one.name: one for one in commands.commands["check"].params}
+    assert (
+        options["history_runs"].default == signature(gapfinder.check).parameters["history_runs"].default == DEFAULT_RUNS
+    )
+    assert options["history_runs"].type.max == MOST_RUNS
     assert set(FORMATS) == set(CHECK_RENDERERS)
     option = next(one for one in commands.commands["check"].params if one.name == "allow_different")
     assert set(option.type.choices) == set(Aspect)

@@ -77,7 +77,7 @@ def test_nothing_measured_is_not_stored(store):
 
 def test_one_capture_is_stored_once_in_a_branch(store):
     first = put(store, simulated(seed=1))
-    again = put(store, simulated(seed=1), label="again")
+    again = put(store, simulated(seed=1), label="again", accepted=False)
     assert (again.is_new, again.run) == (False, first.run)
     assert put(store, simulated(seed=1), branch="feature").is_new
     assert [run.branch for run in runs(store)] == ["main", "feature"]
@@ -171,12 +171,16 @@ def test_a_writer_that_dies_leaves_the_old_history(store):
     code = (
         "import os, sys; from pathlib import Path; from gapfinder.compare.history.file import history\n"
         "with history(Path(sys.argv[1]), writes=True) as database:\n"
-        "    database.table('metrics').insert({'run': 1, 'metric': 'half', 'value': 1.0, 'unit': 'ms'})\n"
+        "    database.execute('PRAGMA cache_size = 1')\n"
+        "    rows = ({'run': 1, 'metric': f'half {n}', 'value': 1.0, 'unit': 'ms'} for n in range(5_000))\n"
+        "    database.table('metrics').insert_all(rows)\n"
         "    os.abort()\n"
     )
     died = subprocess.run([sys.executable, "-c", code, store], cwd=ROOT, capture_output=True, timeout=60, check=False)
     assert died.returncode < 0
-    assert rows(store, "SELECT 1 FROM metrics WHERE metric = 'half'") == []
+    assert Path(f"{store}-journal").stat().st_size > 0  # half of it is in the file
+    assert [run.id for run in runs(store)] == [1]  # a reader undoes it
+    assert rows(store, "SELECT 1 FROM metrics WHERE metric LIKE 'half%'") == []
     assert put(store, simulated(seed=2)).run.id == 2
 
 
@@ -240,6 +244,35 @@ def test_a_history_that_another_program_changed_is_refused(sql, words, store):
         put(store, simulated(seed=2))
     with pytest.raises(InputError, match=words):
         runs(store)
+
+
+UNTYPED = """
+PRAGMA legacy_alter_table = ON;
+CREATE TABLE loose AS SELECT * FROM runs;
+DROP TABLE runs;
+ALTER TABLE loose RENAME TO runs;
+UPDATE runs SET lanes = 'many';
+"""
+
+
+def test_values_that_cannot_be_are_one_line(store):
+    put(store, simulated(seed=1))
+    with closing(sqlite3.connect(store)) as database:
+        database.executescript("UPDATE metrics SET value = 9e999")
+    with pytest.raises(InputError, match="no float for value in the table metrics"):
+        trend(store, metric=find_metric("overlap_ratio"), branch="main")
+    with closing(sqlite3.connect(store)) as database:
+        database.executescript(UNTYPED)
+    with pytest.raises(InputError, match="no int for lanes in the table runs"):
+        runs(store)
+
+
+def test_numbers_of_runs_that_are_used_up_are_one_line(store):
+    put(store, simulated(seed=1))
+    with closing(sqlite3.connect(store)) as database:
+        database.executescript(f"UPDATE runs SET id = {2**63 - 1}")
+    with pytest.raises(InputError, match=r"cannot write the history .* too large"):
+        put(store, simulated(seed=2))
 
 
 def test_views_of_others_do_no_harm(store):

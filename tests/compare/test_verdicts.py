@@ -14,6 +14,7 @@ from gapfinder.compare.comparable import Aspect
 from gapfinder.compare.thresholds import parse_limits
 from gapfinder.compare.verdict import Outcome, Result
 from gapfinder.errors import InputError
+from gapfinder.explanations import Cause
 from gapfinder.model import NO_COMMUNICATION
 
 GRAPHS = "CUDA graphs were traced whole"
@@ -289,6 +290,36 @@ def test_a_breach_names_the_finding_that_grew_and_can_explain_it():
     (breach,) = found.breaches
     assert breach.finding == "overlap-broken"
     assert breach.sentence.endswith("overlap-broken (About overlap-broken; 10.0 % of all time, new since the baseline)")
+
+
+def blank_time(snapshot, **causes: float):
+    """The same training, with blank time by cause in ms on every lane."""
+    told = {Cause(name): round(ms * MS) for name, ms in causes.items()}
+    return replace(snapshot, lanes=tuple(replace(lane, causes=told) for lane in snapshot.lanes))
+
+
+def test_where_no_finding_explains_a_breach_the_cause_that_grew_most_is_named():
+    old = blank_time(OLD, host_code=20, launch_bound=4, exposed_communication_wait=9)
+    new = blank_time(steady(idle=15), host_code=24, launch_bound=76, exposed_communication_wait=99)
+    (breach,) = verdict(new, old, "idle_ms_per_step:+10%").breaches
+    assert (breach.finding, breach.cause) == (None, "launch_bound")
+    # 8 steps a lane: 76 / 8 - 4 / 8 ms
+    assert breach.sentence.endswith(
+        ": no finding explains it; of the blanks, launch bound grew most (by 9.000 ms a step)"
+    )
+    (absolute,) = verdict(new, None, "idle_ms_per_step>10ms").breaches
+    assert (absolute.cause, absolute.sentence.split("it; ")[1]) == (
+        "launch_bound",
+        "most of the blanks is launch bound (152.0 ms in all)",
+    )
+    shrunk = blank_time(steady(idle=15), host_code=2, launch_bound=2)
+    assert verdict(shrunk, old, "idle_ms_per_step:+10%").breaches[0].cause is None
+
+
+def test_p99_and_p104_captures_that_are_not_alike_are_refused():
+    for name, (candidate, _) in INCOMPARABLE.items():
+        if name.startswith(("P99", "P104")):
+            assert check(candidate, OLD).reasons, name
 
 
 def test_no_finding_is_named_where_none_explains_it():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import contextmanager
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.history import schema
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from sqlite_utils import Database
@@ -38,10 +39,11 @@ def history(path: Path, *, writes: bool) -> Iterator[Database]:
 
     _check_place(path, writes=writes)
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'ro'}", uri=True)
+        # also a reader must be able to undo what a writer that died left half-done
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'rw'}", uri=True)
         try:
             connection.isolation_level = None
-            _harden(connection)
+            _harden(connection, writes=writes)
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             database = Database(connection, execute_plugins=False)
             _bring_up_to_date(database, path=path, writes=writes)
@@ -49,7 +51,7 @@ def history(path: Path, *, writes: bool) -> Iterator[Database]:
             connection.execute("COMMIT")
         finally:
             connection.close()  # what was not committed is undone
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError) as error:
         raise InputError(f"cannot {'write' if writes else 'read'} the history {path}: {error}") from error
 
 
@@ -71,10 +73,11 @@ def _check_place(path: Path, *, writes: bool) -> None:
         raise InputError(f"cannot open the history {path}: {error.strerror}") from error
 
 
-def _harden(connection: sqlite3.Connection) -> None:
+def _harden(connection: sqlite3.Connection, *, writes: bool) -> None:
     """Let nothing in the file run, and nothing in it take for ever."""
     connection.execute(f"PRAGMA busy_timeout = {1_000 * _LOCK_SECONDS}")
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON"):
+    query_only = f"query_only = {'OFF' if writes else 'ON'}"
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON", query_only):
         connection.execute(f"PRAGMA {pragma}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
     deadline = time.monotonic() + _LOCK_SECONDS + _DEADLINE_SECONDS
@@ -112,6 +115,15 @@ def _check_schema(database: Database, *, path: Path) -> None:
         columns = [row[1] for row in database.execute(f'PRAGMA table_xinfo("{declared.name}")')]
         if declared.name not in real or columns != [column.name for column in declared.columns]:
             raise InputError(f"{path} was changed by another program: the table {declared.name} is not as it was made")
+
+
+def check_types(row: Mapping[str, object], *, table: schema.Table) -> None:
+    """Raise InputError where a value is of another type than declared: whoever edits a file may put anything in it."""
+    for column in table.columns:
+        value = row[column.name]
+        fits = isinstance(value, column.type) and (not isinstance(value, float) or isfinite(value))
+        if not fits and not (value is None and column.is_nullable):
+            raise InputError(f"the history has no {column.type.__name__} for {column.name} in the table {table.name}")
 
 
 def _pragma(database: Database, name: str) -> int:

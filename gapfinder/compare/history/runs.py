@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.history.file import history
+from gapfinder.compare.history.file import check_types, history
 from gapfinder.compare.history.results import Recorded, Run
 from gapfinder.compare.history.rows import DETAIL_TABLES, detail_rows
+from gapfinder.compare.history.schema import RUNS
 from gapfinder.compare.snapshot_json import snapshot_from_json, snapshot_to_json
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.settings import nearest
@@ -64,7 +65,7 @@ def record(  # noqa: PLR0913 (all but the first two by name)
             if accepted and not known[0].accepted:
                 database.table("runs").update(known[0].id, {"accepted": 1})
             return Recorded(run=_run(database, known[0].id), is_new=False)
-        number = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0])
+        number = int(database.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0]) + 1
         database.table("runs").insert({"id": number, **facts})
         for table, rows in detail_rows(snapshot).items():
             database.table(table).insert_all({"run": number, **row} for row in rows)
@@ -136,7 +137,9 @@ def _facts(
 
 def stored_runs(database: Database, where: str, values: tuple[object, ...]) -> list[Run]:
     """Return the runs that a condition selects, oldest first."""
-    rows = database.table("runs").rows_where(where, list(values), order_by="id")
+    rows = list(database.table("runs").rows_where(where, list(values), order_by="id"))
+    for row in rows:
+        check_types(row, table=RUNS)
     return [Run(**{**row, "accepted": bool(row["accepted"])}) for row in rows]
 
 

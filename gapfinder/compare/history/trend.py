@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.history.change_points import change_points
-from gapfinder.compare.history.file import history
+from gapfinder.compare.history.file import check_types, history
 from gapfinder.compare.history.results import Point, Trend
 from gapfinder.compare.history.rows import NS_PER_MS
 from gapfinder.compare.history.runs import stored_runs
+from gapfinder.compare.history.schema import METRICS
 from gapfinder.compare.metrics import Unit
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ def trend(store: Path, *, metric: Metric, branch: str) -> Trend:
     """Return the metric over all runs of a branch; runs that could not measure it are skipped for the levels."""
     with history(store, writes=False) as database:
         runs = stored_runs(database, "branch = ?", (branch,))
-        stored = database.execute("SELECT run, value FROM metrics WHERE metric = ?", (metric.name,)).fetchall()
+        stored = list(database.table("metrics").rows_where("metric = ?", [metric.name]))
+    for row in stored:
+        check_types(row, table=METRICS)
     factor = NS_PER_MS if metric.unit is Unit.NS else 1
-    values = {run: factor * float(value) for run, value in stored}
+    values = {row["run"]: factor * float(row["value"]) for row in stored}
     measured = [run.id for run in runs if run.id in values]
     changes = {measured[one.at]: one for one in change_points([values[run] for run in measured])}
     return Trend(
