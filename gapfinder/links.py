@@ -51,9 +51,9 @@ class ProductLink:
 
 
 # NVIDIA's datasheets (https://www.nvidia.com/en-us/data-center/) in GB/s, both directions together: NVLink of V100 300,
-# A100 SXM 600, H100, H200 and H20 SXM 900, A800 and H800 SXM 400, B200 1,800; cards with 16 lanes of PCIe 3.0 32, of 4.0
-# 64. The whole name must match, as the driver reports it: a slice (MIG) or a virtual GPU has another link than its card.
-# Cards that a bridge of NVLink may join, or not (A30, A100, A800, H100 and H800 PCIe, H100 and H200 NVL), are left out.
+# A100 SXM 600, H100, H200 and H20 SXM 900, A800 and H800 SXM 400, B200 1,800; cards with 16 lanes of PCIe 3.0 32, of
+# 4.0 64. The whole name must match, as the driver reports it: a slice (MIG) or a virtual GPU has another link than its
+# card. Cards that NVLink bridges may join or not (A30, A100, A800, H100 and H800 PCIe, H100 and H200 NVL) are left out.
 _PRODUCTS = tuple(
     (re.compile(rf"(?:NVIDIA |Tesla )?(?:{pattern})", re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
     for pattern, kind, gigabytes in (

@@ -32,7 +32,9 @@ def find_link(given: float | None, *, lanes: Sequence[Lane], machines: Collectio
     known = [(one.bandwidth, one.kind, name) for one, name in zip(found, names, strict=True) if one is not None]
     if reason is not None or len(known) < len(names):
         unknown = [name for one, name in zip(found, names, strict=True) if one is None]
-        return _unknown(reason or f"the name {unknown[0]!r} does not tell it for certain; tell it with --link-bandwidth")
+        return _unknown(
+            reason or f"the name {unknown[0]!r} does not tell it for certain; tell it with --link-bandwidth"
+        )
     bandwidth, kind, name = min(known)
     return Link(
         bandwidth=bandwidth,
