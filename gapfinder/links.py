@@ -51,29 +51,25 @@ class ProductLink:
 
 
 # NVIDIA's datasheets (https://www.nvidia.com/en-us/data-center/) in GB/s, both directions together: NVLink of V100 300,
-# A100 SXM 600, H100 and H200 SXM 900, H100 NVL 600, H200 NVL 900, H20 900, A800 and H800 SXM 400, B200 1,800; cards
-# with 16 lanes of PCIe 3.0 32, of 4.0 64, of 5.0 128. Names are those that the driver reports. The first pattern that
-# matches counts.
+# A100 SXM 600, H100, H200 and H20 SXM 900, A800 and H800 SXM 400, B200 1,800; cards with 16 lanes of PCIe 3.0 32, of
+# 4.0 64. The whole name must match, as the driver reports it: a slice (MIG) or a virtual GPU has another link than its
+# card. Cards that NVLink bridges may join or not (A30, A100, A800, H100 and H800 PCIe, H100 and H200 NVL) are left out.
 _PRODUCTS = tuple(
-    (re.compile(pattern, re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
+    (re.compile(rf"(?:NVIDIA |Tesla )?(?:{pattern})", re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
     for pattern, kind, gigabytes in (
-        (r"\bV100[ -]SXM[23]", "NVLink 2", 150),
-        (r"\bV100S?[ -]PCIE", "PCIe 3.0 x16", 16),
-        (r"\bT4\b", "PCIe 3.0 x16", 16),
-        (r"\bA800[ -]SXM4", "NVLink 3", 200),
-        (r"\bA100[ -]SXM4", "NVLink 3", 300),
-        (r"\bA(?:100|800)\b.*PCIE", "PCIe 4.0 x16", 32),
-        (r"\b(?:A10|A30|L4|L40|L40S)\b", "PCIe 4.0 x16", 32),
-        (r"\bH100 NVL\b", "NVLink 4 bridge", 300),
-        (r"\bH200 NVL\b", "NVLink 4 bridge", 450),
-        (r"\bH(?:100|800) PCIE", "PCIe 5.0 x16", 64),
-        (r"\bH800\b", "NVLink 4", 200),
-        (r"\bH(?:100 80GB HBM3|100[ -]SXM|200|20)\b", "NVLink 4", 450),
-        (r"\bB200\b", "NVLink 5", 900),
+        (r"V100-SXM[23]-\d+GB", "NVLink 2", 150),
+        (r"V100S?-PCIE-\d+GB", "PCIe 3.0 x16", 16),
+        (r"T4", "PCIe 3.0 x16", 16),
+        (r"A800-SXM4-\d+GB", "NVLink 3", 200),
+        (r"A100-SXM4-\d+GB", "NVLink 3", 300),
+        (r"A10|L4|L40|L40S", "PCIe 4.0 x16", 32),
+        (r"H800", "NVLink 4", 200),
+        (r"H100 80GB HBM3|H200|H20", "NVLink 4", 450),
+        (r"B200", "NVLink 5", 900),
     )
 )
 
 
 def product_link(name: str) -> ProductLink | None:
-    """Return the link of the GPU that the driver calls `name`; None where the product is not known."""
-    return next((link for pattern, link in _PRODUCTS if pattern.search(name)), None)
+    """Return the link of the GPU that the driver calls `name`; None where it is not certainly known."""
+    return next((link for pattern, link in _PRODUCTS if pattern.fullmatch(name.strip())), None)

@@ -32,7 +32,9 @@ def find_link(given: float | None, *, lanes: Sequence[Lane], machines: Collectio
     known = [(one.bandwidth, one.kind, name) for one, name in zip(found, names, strict=True) if one is not None]
     if reason is not None or len(known) < len(names):
         unknown = [name for one, name in zip(found, names, strict=True) if one is None]
-        return _unknown(reason or f"no datasheet of {unknown[0]!r} is known; tell it with --link-bandwidth")
+        return _unknown(
+            reason or f"the name {unknown[0]!r} does not tell it for certain; tell it with --link-bandwidth"
+        )
     bandwidth, kind, name = min(known)
     return Link(
         bandwidth=bandwidth,
@@ -48,6 +50,8 @@ def _not_told(lanes: Sequence[Lane], *, names: Sequence[str], machines: Collecti
         return "one lane alone does not tell where its partners are; tell the link with --link-bandwidth"
     if len(set(machines)) > 1:
         return "the reports may be of several hosts; tell their link with --link-bandwidth"
+    if any(lane.shares_gpu_with for lane in lanes):
+        return "lanes share a GPU, which no link joins to itself; tell what does with --link-bandwidth"
     return None if all(names) else "the reports do not name the GPUs; tell their link with --link-bandwidth"
 
 

@@ -88,10 +88,10 @@ def _matched(lanes: Sequence[LaneCommunication]) -> list[Track]:
         tracks = [track for number, lane in enumerate(lanes) if lane.file == file for track in _tracks(number, lane)]
         reports += [
             Track(file, one.communicator, one.starts, one.ends, one.operations, one.rows)
-            for one in _join_all(tracks, ends_together)
+            for one in _join_all(tracks, ends_together, again=True)
         ]
     if len({lane.file for lane in lanes}) > 1:
-        reports = _join_all(reports, same_order)
+        reports = _join_all(reports, same_order, again=False)
     return [track for track in reports if len(track.rows) > 1]
 
 
@@ -119,10 +119,17 @@ def _tracks(number: int, lane: LaneCommunication) -> list[Track]:
     return found
 
 
-def _join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s, float] | None]) -> list[Track]:
+def _join_all(
+    tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s, float] | None], *, again: bool
+) -> list[Track]:
     """Join tracks of different owners that `compare` finds to be the same; what finds no partner stays alone.
 
-    `compare` returns for each operation of the second track its place in the first or NOT_KNOWN, and how sure that is.
+    Args:
+        tracks: of any owners.
+        compare: returns for each operation of the second track its place in the first or NOT_KNOWN, and how sure that
+            is; None where the tracks differ, else at least one place is known.
+        again: whether what is left of joined tracks may have other partners. By order alone it may not: where the order
+            has slipped, what is left fits itself just as well, and wrongly.
     """
     pool = sorted(tracks, key=lambda track: (-len(track), track.owner, int(track.ends[0])))
     done = []
@@ -138,7 +145,8 @@ def _join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64
         joined, rest = _join(leader, [(pool[at], places) for at, places in chosen])
         taken = {at for at, _ in chosen}
         pool = [track for at, track in enumerate(pool) if at not in taken]
-        pool = sorted([*pool, *rest], key=len, reverse=True) if rest else pool
+        if again and rest:
+            pool = sorted([*pool, *rest], key=len, reverse=True)
         done.append(joined)
     return done
 

@@ -38,8 +38,10 @@ _OVER_CHANCE = 4
 # so a few prove nothing.
 _MAX_SHIFT, _FEWEST_SHIFTED, _MAX_COMPARED = 256, 8, 1024
 
-# A clock drifts by tens of ns from one operation to the next, so few neighbours on each side tell its offset.
+# Few neighbours on each side tell a clock's offset where its drift is taken off: crystals drift by less than 100 ppm.
+# Where the order has slipped by one operation, the offset is wrong by about the time from one to the next.
 _NEIGHBOURS = 16
+_MOST_DRIFT = 1e-4
 
 _ROOTED_CODES = [OPERATIONS.index(operation) for operation in sorted(ROOTED)]
 _SEND_RECEIVE = OPERATIONS.index("SendRecv")
@@ -98,7 +100,8 @@ def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
         return np.arange(len(one)), 1.0
     if len(one) == len(other):
         sure = _steadiness(one, other, shift=0)
-        return (_on_one_clock(one, other, np.arange(len(one))), sure) if sure else None
+        places = _on_one_clock(one, other, np.arange(len(one))) if sure else None
+        return None if places is None else (places, sure)
     fewest = max(_FEWEST_SHIFTED, min(len(one), len(other)) // 2)
     before, after = (min(len(track) - fewest, _MAX_SHIFT) for track in (other, one))
     reach = range(-before, after + 1) if before >= 0 <= after else ()
@@ -106,21 +109,43 @@ def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
     if not found or not found[0][0] or (len(found) > 1 and found[1][0] >= AS_SURE * found[0][0]):
         return None
     sure, shift = found[0]
-    places = np.arange(len(other)) + shift
-    return _on_one_clock(one, other, np.where((places >= 0) & (places < len(one)), places, NOT_KNOWN)), sure
+    shifted = np.arange(len(other)) + shift
+    places = _on_one_clock(one, other, np.where((shifted >= 0) & (shifted < len(one)), shifted, NOT_KNOWN))
+    return None if places is None else (places, sure)
 
 
-def _on_one_clock(one: Track, other: Track, places: Int64s) -> Int64s:
-    """Return the places without those whose clock offset is not that of its neighbours: there the order has slipped."""
+def _on_one_clock(one: Track, other: Track, places: Int64s) -> Int64s | None:
+    """Return the places without those whose clock offset is not that of most: there the order has slipped.
+
+    None where no offset is that of most, so that nothing tells which part of the order is right.
+    """
     is_known: Bools = places != NOT_KNOWN
     known = np.flatnonzero(is_known)
-    offsets = one.ends[places[known]] - other.ends[known]
-    around = np.pad(offsets - offsets[0], _NEIGHBOURS, mode="reflect")
-    usual = np.median(sliding_window_view(around, 2 * _NEIGHBOURS + 1), axis=1)
-    slipped = np.abs(offsets - offsets[0] - usual) > _tolerance(one, other.select(is_known), places[known])
-    kept = places.copy()
-    kept[known[slipped]] = NOT_KNOWN
-    return kept
+    ends = one.ends[places[known]]
+    offsets = _without_drift(ends - other.ends[known], ends)
+    usual = np.median(sliding_window_view(np.pad(offsets, _NEIGHBOURS, mode="reflect"), 2 * _NEIGHBOURS + 1), axis=1)
+    pace = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+    kept: Bools = np.abs(usual - np.median(usual)) <= max(_END_SKEW_NS, pace / 4)
+    if kept.mean() < AS_SURE:
+        return None
+    kept &= np.abs(offsets - usual) <= _tolerance(one, other.select(is_known), places[known])
+    if not kept.any():
+        return None
+    found = np.full(len(places), NOT_KNOWN, np.int64)
+    found[known[kept]] = places[known[kept]]
+    return found
+
+
+def _without_drift(offsets: Int64s, times: Int64s) -> Int64s:
+    """Return offsets between two clocks from the first one, less what their drift adds; `times` are on one of them."""
+    offsets, times = offsets - offsets[0], times - times[0]
+    lag = max(1, len(offsets) // 4)
+    if len(offsets) <= lag:
+        return offsets
+    rates = (offsets[lag:] - offsets[:-lag]) / np.maximum(times[lag:] - times[:-lag], 1)
+    drift = np.clip(np.median(rates), -_MOST_DRIFT, _MOST_DRIFT)
+    steady: Int64s = offsets - np.rint(drift * times).astype(np.int64)
+    return steady
 
 
 def _steadiness(one: Track, other: Track, *, shift: int) -> float:

@@ -70,7 +70,7 @@ def collectives(  # noqa: PLR0913 (one for each option)
         check_output(output, inputs=inputs, force=force)
 
     from gapfinder.analysis import analyze_collectives
-    from gapfinder.cli.collectives_output import render
+    from gapfinder.cli.collectives_output import not_measured, render
 
     analysis, frame = analyze_collectives(load_profiles(files), settings=settings)
     layout = text_layout(is_terminal=output is None and sys.stdout.isatty())
@@ -81,5 +81,8 @@ def collectives(  # noqa: PLR0913 (one for each option)
         write_output(output, write=lambda part: part.write_text(text, encoding="utf-8"), force=force)
     if not analysis.lanes:
         raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured")
+    reason = not_measured(analysis)
+    if reason is not None:
+        raise InconclusiveError(f"communication was not measured: {reason}")
     if By(by) is By.STEP and not any(lane.steps for lane in analysis.lanes):
         raise InconclusiveError(f"nothing to sum up by step: {analysis.lanes[0].steps_reason}; see --step-pattern")

@@ -11,8 +11,9 @@ import pandas as pd
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.cli.collectives import By
 from gapfinder.cli.collectives_text import instance_table, most_exposed_steps, step_table
+from gapfinder.errors import visible
 from gapfinder.explanations import CollectiveSummary, StepCommunication
-from gapfinder.model import SCHEMA_VERSION
+from gapfinder.model import NO_COMMUNICATION, SCHEMA_VERSION
 from gapfinder.render.cause_tables import collective_table
 from gapfinder.render.text import render_tables
 
@@ -47,13 +48,24 @@ def render(  # noqa: PLR0913 (all but the first two by name)
             table = instance_table(analysis, _most_exposed(frame, most), of=len(frame))
         else:
             table = step_table(analysis, limit=most) if by is By.STEP else collective_table(analysis, limit=most)
-        return render_tables([table] if table else [], **layout) or "No communication was captured.\n"
+        nothing = "" if analysis.collectives or not_measured(analysis) else "No communication was captured.\n"
+        return render_tables([table], **layout) if table else nothing
     rows = _instances(analysis, _most_exposed(frame, limit)) if by is By.INSTANCE else _summaries(analysis, by, limit)
     if form == "csv":
+        if by is not By.STEP:
+            rows["communicator"] = rows["communicator"].astype(str).map(visible)
         if by is By.OPERATION:
             rows["lanes"] = [" ".join(map(str, lanes)) for lanes in rows["lanes"]]
         return rows.to_csv(index=False, lineterminator="\n")
     return _json(analysis, rows, by=by)
+
+
+def not_measured(analysis: Analysis) -> str | None:
+    """Return why communication could not be seen, where none was; None where there is none, or some was seen."""
+    if analysis.collectives or analysis.total is None:
+        return None
+    reason = analysis.total.overlap_reason
+    return None if reason == NO_COMMUNICATION else reason
 
 
 def _most_exposed(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gapfinder.findings.page import Fault, Page
 
-_WORD = re.compile(r"[a-z0-9_]+")
+_WORD = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*")
 _IN_CODE, _IN_TITLE, _IN_TEXT = 8, 4, 1
 _MOST_USES = 3
 _SHORTEST_STEM = 4
@@ -65,7 +65,8 @@ def explain(words: Sequence[str]) -> str:
         return pages[code].markdown()
     if code in plugins():
         return f"## {code}\n\n{_plugin_words(code)}\n"
-    ranked = _ranked(asked, {name: page.markdown() for name, page in pages.items()}, pages)
+    texts = {name: page.markdown() for name, page in pages.items()}
+    ranked = _ranked(asked, texts, pages) or _ranked(asked.replace(".", " "), texts, pages)
     if not ranked:
         nearest = get_close_matches(code, pages, n=3, cutoff=0.3) or list(pages)[:3]
         raise InputError(f"nothing is written about {' '.join(words)!r}; the nearest codes are {', '.join(nearest)}")
@@ -125,4 +126,5 @@ def _stem(word: str) -> str:
 
 def _uses(text: str, stem: str) -> int:
     """Return how often words of `text` begin with `stem`, counted no further than tells one page from another."""
-    return min(len(re.findall(rf"(?<![a-z0-9]){re.escape(stem)}", text)), _MOST_USES)
+    rest = "" if len(stem) >= _SHORTEST_STEM else "(?![a-z])"
+    return min(len(re.findall(rf"(?<![a-z0-9]){re.escape(stem)}{rest}", text)), _MOST_USES)

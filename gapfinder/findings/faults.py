@@ -8,11 +8,11 @@ from gapfinder.findings.page import Fault
 _PROGRAM_FAULTS = (
     Fault(
         code="nccl-timeout",
-        title="NCCL times out: watchdog caught collective operation timeout",
+        title="NCCL times out: watchdog caught collective operation timeout, or connection refused",
         causes=(
             (
-                "A port of the data plane is blocked between machines: the rendezvous works, the first collective "
-                "does not."
+                "A port of the data plane is blocked between machines (connections are refused or time out): the "
+                "rendezvous works, the first collective does not."
             ),
             (
                 "/etc/hosts differs between machines, or a host name resolves to 127.0.1.1, so ranks connect to the "

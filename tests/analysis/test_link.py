@@ -22,7 +22,7 @@ def lanes(*names: str | None):
         ((H100, H100), [(0, 1), (1, 1)], "the reports may be of several hosts"),
         ((H100, H100), [(0, 1), (0, 2)], "the reports may be of several hosts"),
         ((H100, None), [(0, 1), (0, 1)], "do not name the GPUs"),
-        ((H100, "Voodoo 2"), [(0, 1), (0, 1)], "no datasheet of 'Voodoo 2' is known"),
+        ((H100, "Voodoo 2"), [(0, 1), (0, 1)], "the name 'Voodoo 2' does not tell it"),
     ],
 )
 def test_what_is_not_certain_is_not_detected(names, machines, reason):
@@ -30,6 +30,13 @@ def test_what_is_not_certain_is_not_detected(names, machines, reason):
     assert (link.bandwidth, link.source) == (None, LinkSource.UNKNOWN)
     assert reason in link.reason
     assert "--link-bandwidth" in link.reason
+
+
+def test_lanes_on_one_gpu_have_no_link():
+    both = [lane(budget(compute=1), pid=number, gpu_name=H100, shares_gpu_with=(1 - number,)) for number in range(2)]
+    link = find_link(None, lanes=both, machines=[(0, 1), (0, 1)])
+    assert (link.bandwidth, link.source) == (None, LinkSource.UNKNOWN)
+    assert "share a GPU" in link.reason
 
 
 def test_the_slowest_of_several_products_counts():

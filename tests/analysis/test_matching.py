@@ -165,6 +165,39 @@ def test_a_cut_that_fits_in_several_places_stays_unmatched():
     assert groups([lane(*even), lane(*even[3:], file=1)]) == set()
 
 
+def clocks(count: int, *, pace: int, without: tuple[int, int] | None = None, drift: float = 0.0):
+    """Two files that run the same collectives at an even pace in µs; each may lack one of them."""
+    lacking = without or (count, count)
+    here = [(n * pace, n * pace + 400) for n in range(count)]
+    there = [(start + 7_000_000, start + 7_000_400) for start in (round(n * pace * (1 + drift)) for n in range(count))]
+    rows = [[n for n in range(count) if n != one] for one in lacking]
+    lanes = [
+        lane(*(spans[n] for n in own), file=file)
+        for file, (spans, own) in enumerate(zip((here, there), rows, strict=True))
+    ]
+    return lanes, rows
+
+
+@pytest.mark.parametrize("drift", [-60e-6, 5e-6, 60e-6])
+def test_clocks_that_drift_keep_every_collective(drift):
+    lanes, _ = clocks(50, pace=500_000, drift=drift)
+    assert groups(lanes) == pairs(*((n, n) for n in range(50)))
+
+
+@pytest.mark.parametrize("without", [(100, 103), (100, 150), (90, 40), (230, 270)])
+def test_between_two_lost_rows_nothing_is_matched(without):
+    """There every row is beside its neighbour's partner, with a clock offset that is steady, and wrong."""
+    lanes, rows = clocks(300, pace=2_000, without=without)
+    first, last = sorted(without)
+    met = {tuple(rows[number][row] for number, row in sorted(group)) for group in groups(lanes)}
+    assert met == {(n, n) for n in range(300) if not first <= n <= last}
+
+
+def test_an_order_that_slips_for_long_tells_nothing():
+    lanes, _ = clocks(300, pace=2_000, without=(100, 200))
+    assert groups(lanes) == set()
+
+
 @st.composite
 def trainings(draw: st.DrawFn) -> list[LaneCommunication]:
     """Lanes of one or two files that run the same collectives, each arriving when it likes."""

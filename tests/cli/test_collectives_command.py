@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from databases import Kernel, nsys_database
+from databases import Call, Copy, Kernel, nsys_database
 
 from gapfinder.cli.app import commands
 
@@ -134,6 +134,55 @@ def test_without_communication_there_are_no_rows(by, form, tmp_path):
         assert done.stdout == "No communication was captured.\n"
     if form == "json":
         assert json.loads(done.stdout)["rows"] == []
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+@pytest.mark.parametrize("by", ["instance", "operation", "step"])
+def test_communication_that_cannot_be_seen_is_not_none(by, form, tmp_path):
+    """Kernels were launched and none was captured: no rows, and not a good end."""
+    path = tmp_path / "launched.sqlite"
+    nsys_database(
+        path,
+        copies=[Copy(start=1_000, end=2_000, correlation=2)],
+        calls=[
+            Call(start=0, end=10, correlation=1),
+            Call(start=10, end=20, correlation=2, name="cudaMemcpyAsync_v3020"),
+        ],
+    )
+    done = run("collectives", str(path), "--by", by, "--format", form)
+    assert done.exit_code == 3
+    assert "communication was not measured: kernels were launched, but none was captured" in done.stderr
+    assert "No communication" not in done.stdout
+
+
+def test_communication_without_steps_is_not_called_none(tmp_path):
+    path = tmp_path / "no_steps.sqlite"
+    nsys_database(
+        path,
+        kernels=[
+            Kernel(start=0, end=1_000),
+            Kernel(start=1_000, end=3_000, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+        ],
+    )
+    done = run("collectives", str(path), "--by", "step")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "nothing to sum up by step" in done.stderr
+
+
+def test_control_characters_of_file_names_are_spelled_out(tmp_path):
+    """Streams of one number are told apart by file, so that CSV holds a name that a stranger chose."""
+    for name, lengths in (("=a\x1b[31m,b.sqlite", (50, 70)), ("plain.sqlite", (50, 90, 20))):
+        spans = [(at * 1_000_000, at * 1_000_000 + length * 1_000) for at, length in enumerate(lengths)]
+        kernels = [Kernel(start=start, end=end, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL") for start, end in spans]
+        nsys_database(tmp_path / name, kernels=kernels)
+    for by in ("instance", "operation"):
+        target = tmp_path / f"{by}.csv"
+        assert run("collectives", str(tmp_path), "--by", by, "--format", "csv", "-o", str(target)).exit_code == 0
+        written = target.read_text()
+        assert "\x1b" not in written
+        communicators = {row["communicator"] for row in csv.DictReader(io.StringIO(written))}
+        assert "stream 7 of =a\\x1b[31m,b.sqlite" in communicators
+        assert all(one.startswith("stream ") for one in communicators)
 
 
 def test_a_file_is_written_whole_and_not_over_the_profile(tmp_path):

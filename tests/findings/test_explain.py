@@ -43,6 +43,9 @@ def test_a_code_shows_its_own_page(code):
         ("tokens routed to experts", "unbalanced-input"),
         ("garbage collector", "gc-pause"),
         ("pin_memory", "pageable-copies"),
+        ("loss.item()", "sync-stall"),
+        ("connection refused", "nccl-timeout"),
+        ("dataloader workers", "data-starved"),
         ("no_sync micro-steps", "accumulation-not-skipping-sync"),
     ],
 )
@@ -61,6 +64,11 @@ def test_nothing_found_names_the_nearest_codes():
     assert result.exit_code == 2
     assert "nearest codes" in result.stderr
     assert result.stdout == ""
+
+
+def test_a_short_word_is_no_beginning_of_another():
+    with pytest.raises(InputError, match="nothing is written about 'nan'"):
+        explain(["nan"])
 
 
 def test_without_words_every_code_is_listed():

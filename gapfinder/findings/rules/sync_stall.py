@@ -19,8 +19,9 @@ PAGE = Page(
     code="sync-stall",
     title="Synchronising calls let the GPU run dry",
     meaning=(
-        "The host waits for the GPU (.item(), .cpu(), print of a tensor, boolean indexing, torch.cuda.synchronize())"
-        " and can launch again only when everything before is done. Until its next launch arrives the GPU is idle."
+        "The host waits for the GPU (loss.item(), .cpu(), print of a tensor, boolean indexing, "
+        "torch.cuda.synchronize()) and can launch again only when everything before is done. Until its next launch "
+        "arrives the GPU is idle."
     ),
     measured=("Hole time in which the launching thread was in, or had just returned from, a synchronising CUDA call."),
     change=(
