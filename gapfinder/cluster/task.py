@@ -16,7 +16,6 @@ from gapfinder.analysis import measure_report
 from gapfinder.cluster.packing import pack
 from gapfinder.errors import InputError
 from gapfinder.load import load_profile
-from gapfinder.units import format_bytes
 
 if TYPE_CHECKING:
     from gapfinder.settings import Settings
@@ -29,11 +28,9 @@ def measure_file(path: Path, settings: Settings) -> bytes:
     try:
         return pack(measure_report(load_profile(path), settings=settings))
     except MemoryError:
-        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
-        what = "there is" if limit == resource.RLIM_INFINITY else f"a worker may have ({format_bytes(limit)})"
-        raise InputError(
-            f"{path.name}: needs more memory than {what}; allow more (--memory), or measure it where there is more"
-        ) from None
+        is_limited = resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+        what = "--memory allows; allow more, or" if is_limited else "there is;"
+        raise InputError(f"{path.name}: needs more memory than {what} measure it where there is more") from None
 
 
 def prepare_worker(memory: int | None) -> None:

@@ -95,7 +95,7 @@ def test_a_report_that_kills_dask_workers_is_left_out(files, scheduler):
 def test_a_scheduler_may_be_named_by_its_file(files, scheduler, tmp_path):
     file = tmp_path / "scheduler.json"
     file.write_text(f'{{"address": "{scheduler}"}}')
-    assert len(measure_files(files, settings=Settings(), workers=DaskWorkers(str(file))).reports) == 3
+    assert len(measure_files(files[:1], settings=Settings(), workers=DaskWorkers(str(file))).reports) == 1
 
 
 @needs_dask

@@ -94,7 +94,9 @@ def test_what_takes_more_than_a_worker_may_have_is_left_out(files):
     assert measure_files(files[:1], settings=Settings(), workers=enough, task=worker_tasks.takes_memory).left_out == ()
     (one,) = measure_files(files[:1], settings=Settings(), workers=LocalProcesses(count=1, memory=20_000)).left_out
     assert isinstance(one.error, InputError)
-    assert one.sentence.startswith("left out: rank_0.sqlite: needs more memory than a worker may have")
+    assert one.sentence.startswith(
+        "left out: rank_0.sqlite: needs more memory than --memory allows; allow more, or measure"
+    )
 
 
 def test_watching_tells_what_runs_and_what_is_done(files):
