@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.amounts import format_amount, format_change, format_value
-from gapfinder.compare.metrics import Scope
+from gapfinder.compare.metrics import Metric, Scope, Unit
 from gapfinder.compare.verdict import Result
-from gapfinder.units import format_count
+from gapfinder.units import format_count, format_duration, format_points, format_share
 
 if TYPE_CHECKING:
     from gapfinder.compare.change import Change
     from gapfinder.compare.thresholds import Absolute, Relative
+
+
+def format_value(metric: Metric, value: float) -> str:
+    """Return a metric's value with its unit."""
+    return format_share(value) if metric.unit is Unit.RATIO else format_duration(round(value))
+
+
+def format_change(metric: Metric, change: float, *, old: float) -> str:
+    """Return by how much something changed: points of a ratio, else the share of `old` and the time."""
+    amount = format_amount(metric, change)
+    if metric.unit is Unit.RATIO or old <= 0:
+        return amount
+    return f"{format_share(abs(change) / old)} ({amount})"
+
+
+def format_amount(metric: Metric, change: float) -> str:
+    """Return a change without its sign: points of a ratio, or a time."""
+    return format_points(change) if metric.unit is Unit.RATIO else format_duration(round(abs(change)))
 
 
 def absolute_sentence(limit: Absolute, *, value: float, place: str, steps: int, is_breached: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from gapfinder.compare.amounts import format_value
+from gapfinder.compare.sentences import format_value
 from gapfinder.render.table import Column, Kind, Table
 from gapfinder.render.words import UNKNOWN, short_commit
 from gapfinder.units import format_count, format_duration, format_growth, format_share
