@@ -61,7 +61,7 @@ def test_broken_overlap_fails_and_the_cause_is_named(baseline):
 
 def test_the_same_training_with_another_seed_passes(tmp_path):
     for seed in (1, 2):
-        build_profile("healthy", tmp_path / f"{seed}.sqlite", seed=seed, ranks=2, steps=8)
+        build_profile("healthy", tmp_path / f"{seed}.sqlite", seed=seed, ranks=2, steps=7, layers=2)
     result = run("check", "2.sqlite", "--baseline", "1.sqlite")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("PASS: 6 values within the limits\n")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import analyses
 import pytest
-from analysis_values import MS
+from analysis_values import MS, budget
 from snapshots import finding_total, lane_of, simulated, snapshot_of
 
 from gapfinder.compare.snapshot import CollectiveTotal, Snapshot
@@ -139,6 +139,11 @@ HOSTILE = {
     "cause": (changed("lanes", 0, "causes", to={"cosmic rays": 1}), "'cosmic rays', not one of"),
     "pair": (changed("window", to=[1]), "window has 1 value in place of 2"),
     "sum": (changed("lanes", 0, "steps", 1, "budget", "idle_ns", to=1), "lanes[0].steps[1].budget do not add up"),
+    "no time": (
+        changed("lanes", 0, "budget", to=asdict(budget())),
+        "lanes[0].budget is of no time at all",
+    ),
+    "no steps and no reason": (changed("lanes", 0, "steps", to=[]), "lanes[0] needs either steps or a steps_reason"),
     "no such lane": (
         changed(
             "findings",
