@@ -7,6 +7,7 @@ Started any number of times with the same --checkpoint it goes on where it was, 
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import random
 from dataclasses import dataclass, field
@@ -52,6 +53,9 @@ def start(options: argparse.Namespace, *, distributed: bool = True) -> Training:
     if distributed:
         alone = {} if "RANK" in os.environ else {"store": dist.HashStore(), "rank": 0, "world_size": 1}
         dist.init_process_group("nccl" if cuda else "gloo", device_id=device if cuda else None, **alone)
+        # At exit, when the model is gone. A DDP module that outlives the group is the one to end it, and waits for a
+        # thread of gloo with Python's lock in its hands, for which that thread may be waiting.
+        atexit.register(dist.destroy_process_group)
     elif world_size > 1:
         raise SystemExit("this example is for one process; take train_ddp.py for more")
     random.seed(options.seed + rank)
@@ -145,8 +149,7 @@ class Training:
             else:
                 self.epoch, self.index = self.epoch + 1, 0
         if dist.is_initialized():
-            dist.barrier()  # nobody leaves while a thread of gloo still lets go of the last step's tensors
-            dist.destroy_process_group()
+            dist.barrier()  # nobody leaves while another rank still talks to it
 
     def step_done(self, loss: torch.Tensor) -> None:
         """Count an optimizer step; print its loss and save where it is time to."""
