@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sample_profiles.network import Network
+    from sample_profiles.payloads import Payload
     from sample_profiles.trace import Process
 
 Waits = Generator[Op, None, None]
@@ -73,9 +74,9 @@ class Host:
             self.now = time
 
     @contextmanager
-    def range(self, name: str, *, domain: str = "") -> Iterator[None]:
+    def range(self, name: str, *, domain: str = "", payload: Payload | None = None) -> Iterator[None]:
         """Push an NVTX range around a block."""
-        begun = Range(name=name, domain=domain, thread=self.thread, start=self.now, end=self.now)
+        begun = Range(name=name, domain=domain, thread=self.thread, start=self.now, end=self.now, payload=payload)
         self.process.ranges.append(begun)
         self._advance(self.now + 400, cause=Cause.LAUNCH_BOUND)
         yield
@@ -145,6 +146,7 @@ class Host:
         op = self._enqueue(kind, work, call=call, stream=stream)
         op.meeting = self._network.meet(group, rank=self.rank, work=work)
         op.meeting.ops[self.rank] = op
+        op.lag = self._network.lag()
 
     def _queue(self, name: str, ns: int) -> Generator[Op, None, Call]:
         blocker = self.process.ops[-QUEUE_DEPTH] if len(self.process.ops) >= QUEUE_DEPTH else None

@@ -29,11 +29,16 @@ class Communicator:
 
 
 class Network:
-    """Matches the n-th collective of a communicator on each of its members."""
+    """Matches the n-th collective of a communicator on each of its members.
 
-    def __init__(self, *, seed: int) -> None:
+    Attributes:
+        meetings: by name of the communicator and n.
+    """
+
+    def __init__(self, *, seed: int, end_jitter_ns: int = 0) -> None:
         self._rng = np.random.default_rng([seed, _OWN_RANDOM_STREAM])
-        self._meetings: dict[tuple[str, int], Rendezvous] = {}
+        self._end_jitter_ns = end_jitter_ns
+        self.meetings: dict[tuple[str, int], Rendezvous] = {}
         self._counts: dict[tuple[str, int], int] = {}
 
     def meet(self, communicator: Communicator, *, rank: int, work: Kernel | Graph) -> Rendezvous:
@@ -41,13 +46,17 @@ class Network:
         number = self._counts.get((communicator.name, rank), 0)
         self._counts[communicator.name, rank] = number + 1
         key = (communicator.name, number)
-        if key not in self._meetings:
-            self._meetings[key] = Rendezvous(
+        if key not in self.meetings:
+            self.meetings[key] = Rendezvous(
                 members=communicator.members,
                 transfer=jitter(self._rng, work.usual_ns, permille=60),
                 wait_cause=communicator.wait_cause,
             )
-        return self._meetings[key]
+        return self.meetings[key]
+
+    def lag(self) -> int:
+        """Return how much later than the transfer one member ends, at most `end_jitter_ns`."""
+        return int(self._rng.integers(0, self._end_jitter_ns + 1)) if self._end_jitter_ns else 0
 
 
 def jitter(rng: np.random.Generator, ns: int, *, permille: int) -> int:

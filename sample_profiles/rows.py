@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sample_profiles.trace import Call, Op, OsCall, Overhead, Process, Sync
 
-Row = tuple[int | str | None, ...]
+Row = tuple[int | str | bytes | None, ...]
 
 CAPTURE_TAIL_NS = 310_000_000
 # Threads that sleep in a loop all the time: OS calls that explain no gap. (thread, call, its result, period in ns)
@@ -130,25 +130,39 @@ def _first_flush(process: Process, strings: Strings) -> Row:
 
 
 def _nvtx(process: Process, strings: Strings) -> Iterator[Row]:
-    # Every other process makes a domain of another library first, so domain numbers differ (P06).
-    names = ["CCCL"] * (process.rank % 2) + [NCCL_DOMAIN, TOOL_DOMAIN]
-    domains = {"": 0, **{name: number for number, name in enumerate(names, start=1)}}
+    domains = nvtx_domains(process)
     main = process.thread_id(Thread.MAIN)
     early = process.began - 5_000_000
-    for name in names:
+    for name in list(domains)[1:]:
         yield _event(_DOMAIN_CREATE, (early, None), texts=(name, None), thread=main, domain=domains[name])
-    who = f"rank={process.rank} local_rank={process.device} world_size={process.ranks} host=node0"
+    who = f"rank={process.rank} local_rank={process.device} world_size={process.ranks} host={process.node}"
     yield _event(_MARK, (early + 60_000, None), texts=(who, None), thread=main, domain=domains[TOOL_DOMAIN])
     for item in process.ranges:
         # NCCL registers its names, PyTorch and scripts pass plain text (P04).
         texts = (None, strings[item.name]) if item.domain == NCCL_DOMAIN else (item.name, None)
         thread = process.thread_id(item.thread)
-        yield _event(_PUSH_POP, (item.start, item.end), texts=texts, thread=thread, domain=domains[item.domain])
+        domain = domains[item.domain]
+        blob = item.payload.blob(domain=domain) if item.payload else None
+        times = (item.start, item.end)
+        yield _event(_PUSH_POP, times, texts=texts, thread=thread, domain=domain, blob=blob)
 
 
-def _event(
-    event_type: int, times: tuple[int, int | None], *, texts: tuple[str | None, int | None], thread: int, domain: int
+def nvtx_domains(process: Process) -> dict[str, int]:
+    """Return the process's number of each NVTX domain."""
+    # Every other process makes a domain of another library first, so domain numbers differ (P06).
+    names = ["CCCL"] * (process.rank % 2) + [NCCL_DOMAIN, TOOL_DOMAIN]
+    return {"": 0, **{name: number for number, name in enumerate(names, start=1)}}
+
+
+def _event(  # noqa: PLR0913 - the columns that are ever filled
+    event_type: int,
+    times: tuple[int, int | None],
+    *,
+    texts: tuple[str | None, int | None],
+    thread: int,
+    domain: int,
+    blob: bytes | None = None,
 ) -> Row:
     text, text_id = texts
-    payload = (None,) * 9
-    return (*times, event_type, None, None, None, text, thread, None, text_id, domain, *payload)
+    plain_values = (None,) * 8
+    return (*times, event_type, None, None, None, text, thread, None, text_id, domain, *plain_values, blob)

@@ -58,6 +58,10 @@ _COLUMNS = {
     ),
     "TARGET_INFO_CUDA_STREAM": "streamId! hwId! vmId! processId! contextId! priority! flag!",
     "META_DATA_EXPORT": "name!:T value:T",
+    "NVTX_PAYLOAD_SCHEMAS": "domainId! schemaId! name:T type flags numEntries payloadSize alignTo",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": (
+        "domainId! schemaId! idx! flags type name:T description:T arrayOrUnionDetail offset"
+    ),
 }
 
 # Prefix of the symbol names, then (id, symbol, label). Only enumerations that the tables above refer to.

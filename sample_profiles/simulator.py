@@ -54,7 +54,7 @@ def _resolve(op: Op) -> bool:
         return True
     arrival = op.meeting.arrival()
     if arrival is not None:
-        op.end = arrival + op.meeting.transfer
+        op.end = arrival + op.meeting.transfer + op.lag
     return op.end is not None
 
 

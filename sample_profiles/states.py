@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sample_profiles.host import Waits
     from sample_profiles.simulator import Program
 
-_CAPTURE_CLOCK_NS = 12_345_678_901
-_FIRST_PID = 41_871
-_PID_STRIDE = 97
+CAPTURE_CLOCK_NS = 12_345_678_901
+FIRST_PID = 41_871
+PID_STRIDE = 97
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,14 +91,16 @@ def simulate(name: str, *, seed: int, steps: int, ranks: int, layers: int | None
     for rank in range(ranks):
         # Processes of one launcher start within a few hundred µs of each other.
         process = Process(
-            rank=rank, ranks=ranks, pid=_FIRST_PID + _PID_STRIDE * rank, began=_CAPTURE_CLOCK_NS + 61_000 * (rank % 5)
+            rank=rank, ranks=ranks, pid=FIRST_PID + PID_STRIDE * rank, began=CAPTURE_CLOCK_NS + 61_000 * (rank % 5)
         )
         hosts.append(Host(process, network=network, seed=seed, slowdown=state.slowdown.get(rank, 1000)))
-    run(hosts, _program(state, steps=steps))
+    run(hosts, training_program(state, steps=steps))
     return [host.process for host in hosts]
 
 
-def _program(state: State, *, steps: int) -> Program:
+def training_program(state: State, *, steps: int) -> Program:
+    """Return what a rank does that trains `steps` steps of `state`."""
+
     def program(host: Host) -> Waits:
         host.work(180_000, cause=Cause.HOST_CODE)
         for number in range(steps):

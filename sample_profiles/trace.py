@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sample_profiles.kernels import Work
+    from sample_profiles.payloads import Payload
 
 
 class OpKind(StrEnum):
@@ -80,8 +81,9 @@ class Rendezvous:
 
     def arrival(self) -> int | None:
         """Return when the last member started; None as long as one has not."""
-        starts = [self.ops[rank].start for rank in self.members if rank in self.ops]
-        known = [start for start in starts if start is not None]
+        if len(self.ops) < len(self.members):
+            return None
+        known = [op.start for op in self.ops.values() if op.start is not None]
         return max(known) if len(known) == len(self.members) else None
 
     def last_rank(self) -> int:
@@ -98,6 +100,7 @@ class Op:
         previous: operation launched before it on the same stream.
         launched: when the GPU learned of it; only a blocking call ends later.
         duration: time at work; unused where `meeting` decides the end.
+        lag: how much later than the transfer this member of a collective ends.
         bound_by: the operation whose end decided the start; None where the launch did.
     """
 
@@ -110,6 +113,7 @@ class Op:
     previous: Op | None
     duration: int
     meeting: Rendezvous | None = None
+    lag: int = 0
     start: int | None = None
     end: int | None = None
     bound_by: Op | None = None
@@ -141,6 +145,7 @@ class Range:
     thread: Thread
     start: int
     end: int
+    payload: Payload | None = None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -175,12 +180,19 @@ class Overhead:
 
 @dataclass(kw_only=True, slots=True)
 class Process:
-    """Everything recorded of one rank, in the order it happened."""
+    """Everything recorded of one rank, in the order it happened.
+
+    Attributes:
+        node: name of its machine.
+        first_rank: the lowest rank on that machine.
+    """
 
     rank: int
     ranks: int
     pid: int
     began: int
+    node: str = "node0"
+    first_rank: int = 0
     ops: list[Op] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     activities: list[Activity] = field(default_factory=list)
@@ -192,7 +204,7 @@ class Process:
     @property
     def device(self) -> int:
         """CUDA device number: the local rank."""
-        return self.rank
+        return self.rank - self.first_rank
 
     @property
     def global_pid(self) -> int:
