@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gapfinder.analysis.collective_instances import collective_frame, step_communication
 from gapfinder.analysis.collective_rows import CollectiveRows, Job, Kind, collective_rows
 from gapfinder.analysis.collectives import summarise_collectives
+from gapfinder.analysis.job_clocks import match_reports
 from gapfinder.analysis.kernel_totals import merged_totals
 from gapfinder.analysis.link import MACHINE_SHIFT, find_link
-from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.processes import join_processes
@@ -56,7 +56,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
     """Measure every lane of every report.
 
     Reports are taken one after the other, so that only one is in memory when `profiles` is a generator. Each report
-    stays on its own clock.
+    stays on its own clock; `Analysis.clocks` tells how far those are apart.
 
     Raises:
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
@@ -81,7 +81,8 @@ def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
     files = _file_names([report.profile_path for report in reports])
     placed, lanes = _joined_lanes(reports, files=files, settings=settings)
     kept = [one.communication for _, one in placed]
-    times = match_lanes([one.communication.to_match(file=report) for report, one in placed])
+    job = match_reports(reports, placed, lanes=lanes, files=files)
+    times = job.matched.times
     lanes = tuple(
         one.holes.explain(lane, communication=one.communication, times=own)
         for lane, (_, one), own in zip(lanes, placed, times, strict=True)
@@ -106,8 +107,9 @@ def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
         ),
         lanes=lanes,
         total=total_of(lanes) if lanes else None,
-        coverage=joined_coverage(reports, files=files, notes=missing + uncompared),
+        coverage=joined_coverage(reports, files=files, notes=missing + job.notes + uncompared),
         decided_names=decided_names(reports),
+        clocks=job.clocks,
         link=link if rows is not None else None,
         collectives=summarise_collectives(rows, kinds, kept=kept) if rows is not None else (),
         collective_steps=step_communication(lanes, rows) if rows is not None else (),

@@ -23,9 +23,9 @@ NOT_KNOWN = -1
 AS_SURE = 0.75
 """What is less sure than this share of the surest is no match beside it."""
 
-# Ends of one collective: up to 26 µs apart between two H100 of one host, and 0.8 % of its length for long ones.
-_END_SKEW_NS = 50_000
+END_SKEW_NS = 50_000
 _END_SKEW_SHARE = 50
+"""Ends of one collective: up to 26 µs apart between two H100 of one host, and 0.8 % of its length for long ones."""
 
 # Tracks are the same where this share of their operations fits and chance would not make it half as many. Where rows
 # are missing a smaller share will do, if it is many times what chance makes.
@@ -54,6 +54,7 @@ class Track:
         communicator: NOT_KNOWN where not told.
         starts, ends, operations: shape (n,), of one of the lanes.
         rows: by lane, shape (n,): the lane's row in each collective; NOT_KNOWN where it is not in it.
+        blur: ns by which its clock may be wrong against those of others.
     """
 
     owner: int
@@ -62,6 +63,7 @@ class Track:
     ends: Int64s
     operations: Int64s
     rows: dict[int, Int64s]
+    blur: int = 0
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -69,12 +71,13 @@ class Track:
     def select(self, keep: Bools) -> Track:
         """Return the operations where `keep` (shape (n,)) is true."""
         rows = {lane: places[keep] for lane, places in self.rows.items()}
-        return Track(self.owner, self.communicator, self.starts[keep], self.ends[keep], self.operations[keep], rows)
+        times = (self.starts[keep], self.ends[keep])
+        return Track(self.owner, self.communicator, *times, self.operations[keep], rows, self.blur)
 
 
 def ends_together(one: Track, other: Track) -> tuple[Int64s, float] | None:
     """Compare tracks on one clock: by order where nearly all end together, else those that do more than by chance."""
-    if _is_told(one, other):
+    if _is_told(one, other) and (one.starts <= other.ends).all() and (other.starts <= one.ends).all():
         return np.arange(len(one)), 1.0
     if len(one) == len(other) and np.array_equal(one.operations, other.operations):
         everything = np.arange(len(one))
@@ -136,7 +139,7 @@ def _steadiness(one: Track, other: Track, *, shift: int) -> float:
     if len(jumps) == 0:
         return 1.0
     shorter = np.minimum((one.ends - one.starts)[mine], (other.ends - other.starts)[theirs])
-    tolerance = np.maximum(_END_SKEW_NS, (shorter // _END_SKEW_SHARE)[1:])
+    tolerance = np.maximum(END_SKEW_NS, (shorter // _END_SKEW_SHARE)[1:])
     if (jumps <= tolerance).mean() < _SAME:
         return 0.0
     return float(1 - np.minimum(jumps / tolerance, 1).mean())
@@ -159,7 +162,7 @@ def _is_same(one: Track, other: Track, places: Int64s) -> Bools:
 
 def _tolerance(one: Track, other: Track, places: Int64s) -> Int64s:
     shorter = np.minimum((one.ends - one.starts)[places], other.ends - other.starts)
-    tolerance: Int64s = np.maximum(_END_SKEW_NS, shorter // _END_SKEW_SHARE)
+    tolerance: Int64s = np.maximum(END_SKEW_NS, shorter // _END_SKEW_SHARE) + one.blur + other.blur
     return tolerance
 
 

@@ -49,6 +49,7 @@ def render_json(analysis: Analysis) -> str:
         "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
         "world_size": analysis.world_size,
+        "clocks": [_plain(clock) for clock in analysis.clocks],
         "processes": [_process(process) for process in analysis.processes],
         "slow_ranks": [_plain(slow) for slow in analysis.slow_ranks],
         "findings": [_finding(finding) for finding in analysis.findings],
