@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from gapfinder.analysis.clock_lines import REFERENCE, ClockLine, fit_line, usual_distance
-from gapfinder.analysis.clock_search import Ends, is_telling, search_line
-from gapfinder.analysis.matching import find_instances, joined_tracks, split_times
+from gapfinder.analysis.clock_lines import REFERENCE, ClockLine, fit_line
+from gapfinder.analysis.clock_refining import FEWEST_TELLING, Alignment, CommonEnds, refined
+from gapfinder.analysis.clock_search import Ends, search_line
+from gapfinder.analysis.matching import AS_SURE, find_instances, joined_tracks, split_times
 from gapfinder.analysis.tracks import NOT_KNOWN, same_order
 from gapfinder.errors import InconclusiveError
 from gapfinder.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.matching import CommunicationTimes, LaneCommunication
     from gapfinder.analysis.tracks import Track
 
 _STEPS_SEARCHED, _REACH_NS = 2, 1_000_000_000
-_FEWEST_TELLING = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,26 +34,6 @@ class Clock:
 
     name: str
     is_utc: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Alignment:
-    """A clock against the one it was compared with.
-
-    Attributes:
-        root: number of the reference that it is aligned with, directly or by way of others; its own where there is
-            none.
-        parent: number of the clock it was compared with.
-        line: how far it is ahead of the root.
-        residual_ns: 95 % of their common collectives end no further apart; summed along the way to the root.
-        collectives: found on this clock and on another one.
-    """
-
-    root: int
-    parent: int
-    line: ClockLine
-    residual_ns: int
-    collectives: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -102,7 +79,7 @@ def match_job(
         for lane in lanes
     ]
     instances, count = find_instances(on_one)
-    alignments = _refined(seeds, _common_ends(lanes, instances)) if len(clocks) > 1 else list(seeds)
+    alignments = refined(seeds, CommonEnds.of(lanes, instances)) if len(clocks) > 1 else list(seeds)
     _check_offsets(alignments, clocks, step_ns=step_ns)
     return Matched(times=split_times(as_given, instances, count=count), alignments=alignments)
 
@@ -119,40 +96,48 @@ def _aligned(
         found[root] = Alignment(root=root, parent=root, line=REFERENCE, residual_ns=0, collectives=0)
         reached = [root]
         for parent in reached:
-            for number in tuple(waiting):
-                line = search.line(parent, number)
-                if line is not None:
-                    line = line.after(found[parent].line)
-                    found[number] = Alignment(root=root, parent=parent, line=line, residual_ns=0, collectives=0)
-                    reached.append(number)
-                    waiting.remove(number)
+            for number, line in search.lines(parent, waiting).items():
+                to_root = line.after(found[parent].line)
+                found[number] = Alignment(root=root, parent=parent, line=to_root, residual_ns=0, collectives=0)
+                reached.append(number)
+                waiting.remove(number)
     return found
 
 
 class _Search:
     """Compares clocks two by two, and keeps what it made of each."""
 
-    def __init__(
-        self, lanes: Sequence[LaneCommunication], clocks: Sequence[Clock], *, step_ns: int | None
-    ) -> None:
+    def __init__(self, lanes: Sequence[LaneCommunication], clocks: Sequence[Clock], *, step_ns: int | None) -> None:
         self._lanes = [[lane for lane in lanes if lane.clock == number] for number in range(len(clocks))]
         self._clocks = clocks
         self._reach = _STEPS_SEARCHED * step_ns if step_ns else _REACH_NS
         self._ends = [Ends.of(own) for own in self._lanes] if len(clocks) > 1 else []
         self._tracks: dict[int, list[Track]] = {}
+        self._surest: dict[int, float] = {}
 
-    def line(self, one: int, other: int) -> ClockLine | None:
-        """Return how far clock `other` is ahead of clock `one`: near by the time of day, else by order."""
-        if self._clocks[one].is_utc and self._clocks[other].is_utc:
-            line = search_line(self._ends[one], self._ends[other], reach=self._reach)
-            return line or self._by_order(one, other, fewest_far=_FEWEST_TELLING)
-        return self._by_order(one, other, fewest_far=1)
+    def lines(self, one: int, others: Sequence[int]) -> dict[int, ClockLine]:
+        """Return how far those of `others` that can be compared are ahead of clock `one`.
 
-    def _by_order(self, one: int, other: int, *, fewest_far: int) -> ClockLine | None:
-        """Return the line through the tracks that are most surely the same in order.
-
-        Clocks out of reach need `fewest_far` operations: one that both have proves nothing.
+        They are compared by the time of day where both show it, else by order. By order, those that fit are left out that any of the two fits another one much better than.
         """
+        near = {number: self._near(one, number) for number in others}
+        lines = {number: line for number, line in near.items() if line is not None}
+        ordered = {number: self._by_order(one, number) for number in others if number not in lines}
+        for number, (_, sure) in ordered.items():
+            for clock in (one, number):
+                self._surest[clock] = max(self._surest.get(clock, 0.0), sure)
+        for number, (line, sure) in ordered.items():
+            if line is not None and sure >= AS_SURE * max(self._surest[one], self._surest[number]):
+                lines[number] = line
+        return lines
+
+    def _near(self, one: int, other: int) -> ClockLine | None:
+        if not (self._clocks[one].is_utc and self._clocks[other].is_utc):
+            return None
+        return search_line(self._ends[one], self._ends[other], reach=self._reach)
+
+    def _by_order(self, one: int, other: int) -> tuple[ClockLine | None, float]:
+        """Return the line through the tracks that are most surely the same in order, and how sure that is."""
         best: tuple[float, int, Int64s, Int64s] | None = None
         for mine in self._tracks_of(one):
             for theirs in self._tracks_of(other):
@@ -164,59 +149,18 @@ class _Search:
                     ends = theirs.ends[known]
                     best = (places[1], int(known.sum()), ends, ends - mine.ends[places[0][known]])
         if best is None:
-            return None
+            return None, 0.0
         line = fit_line(best[2], best[3])
-        return line if abs(line.offset_ns) <= self._reach or best[1] >= fewest_far else None
+        is_utc = self._clocks[one].is_utc and self._clocks[other].is_utc
+        # one operation that both have proves nothing against the time of day
+        if is_utc and abs(line.offset_ns) > self._reach and best[1] < FEWEST_TELLING:
+            return None, 0.0
+        return line, best[0]
 
     def _tracks_of(self, number: int) -> list[Track]:
         if number not in self._tracks:
             self._tracks[number] = joined_tracks(self._lanes[number], owner=number)
         return self._tracks[number]
-
-
-def _common_ends(lanes: Sequence[LaneCommunication], instances: Sequence[Int64s]) -> pd.DataFrame:
-    """Return when each collective that is on several clocks ended on each: one row by instance and clock.
-
-    Of several lanes on a clock it is the median. Where enough collectives tell, those that need not end together are
-    left out of `telling`.
-    """
-    columns = {
-        "instance": np.concatenate([np.empty(0, np.int64), *instances]),
-        "clock": np.repeat([lane.clock for lane in lanes], [len(lane) for lane in lanes]),
-        "end": np.concatenate([np.empty(0, np.int64), *(lane.ends for lane in lanes)]),
-        "telling": is_telling(np.concatenate([np.empty(0, np.int64), *(lane.operations for lane in lanes)])),
-    }
-    rows = pd.DataFrame(columns)
-    rows = rows[rows["instance"] != NOT_KNOWN]
-    base = int(rows["end"].min()) if len(rows) else 0
-    rows["end"] -= base
-    ends = rows.groupby(["instance", "clock"], as_index=False).agg({"end": "median", "telling": "first"})
-    ends["end"] = ends["end"].astype(np.int64) + base
-    return ends[ends.groupby("instance")["clock"].transform("size") > 1]
-
-
-def _refined(seeds: Mapping[int, Alignment], ends: pd.DataFrame) -> list[Alignment]:
-    """Return the alignments by the collectives that were found, and how far those still end apart."""
-    counts = ends.groupby("clock").size().to_dict()
-    of_clock = {number: own.set_index("instance") for number, own in ends.groupby("clock")}
-    refined: dict[int, Alignment] = {}
-    for number, seed in seeds.items():
-        one, collectives = replace(seed, collectives=int(counts.get(number, 0))), of_clock.get(number)
-        parent = of_clock.get(seed.parent)
-        if number != seed.parent and collectives is not None and parent is not None:
-            both = collectives.join(parent["end"].rename("parent_end"), how="inner").sort_index()
-            telling = both[both["telling"]] if both["telling"].sum() >= _FEWEST_TELLING else both
-            if len(telling):
-                one = _fitted(one, telling, parent=refined[seed.parent])
-        refined[number] = one
-    return [refined[number] for number in range(len(refined))]
-
-
-def _fitted(one: Alignment, both: pd.DataFrame, *, parent: Alignment) -> Alignment:
-    own, theirs = both["end"].to_numpy(), both["parent_end"].to_numpy()
-    line = fit_line(own, own - theirs)
-    residual = usual_distance(np.abs(line.corrected(own) - theirs))
-    return replace(one, line=line.after(parent.line), residual_ns=residual + parent.residual_ns)
 
 
 def _check_offsets(alignments: Sequence[Alignment], clocks: Sequence[Clock], *, step_ns: int | None) -> None:

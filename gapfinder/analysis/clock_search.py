@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfinder.analysis.clock_lines import ClockLine, fit_line
 from gapfinder.analysis.hints import OPERATIONS, ROOTED
-from gapfinder.analysis.tracks import AS_SURE, END_SKEW_NS
+from gapfinder.analysis.tracks import AS_SURE, END_SKEW_NS, NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,15 +50,15 @@ class Ends:
     @classmethod
     def of(cls, lanes: Sequence[LaneCommunication]) -> Ends:
         """Return the ends of all lanes on one clock."""
-        ends = np.concatenate([lane.ends for lane in lanes])
-        operations = np.concatenate([lane.operations for lane in lanes])
-        communicators = np.concatenate([lane.communicators for lane in lanes])
+        names = ("ends", "operations", "communicators")
+        columns = ([np.empty(0, np.int64), *(getattr(lane, name) for lane in lanes)] for name in names)
+        ends, operations, communicators = map(np.concatenate, columns)
         order = np.lexsort((communicators, operations, ends))
         return cls(ends[order], np.stack([operations, communicators], axis=1)[order])
 
-    def telling(self) -> Ends:
-        """Return the operations whose members all end together."""
-        return self.select(is_telling(self.kinds[:, 0]))
+    def of_kind(self, operation: int, communicator: int) -> Ends:
+        """Return the operations of one kind."""
+        return self.select((self.kinds[:, 0] == operation) & (self.kinds[:, 1] == communicator))
 
     def select(self, keep: Bools) -> Ends:
         """Return the operations where `keep` (shape (n,)) is true."""
@@ -74,18 +74,29 @@ def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
     """Return how far `other` is ahead of `one`, at most `reach` ns; None where nothing tells.
 
     Operations that are the same collective are all equally far apart, whereas others are apart by anything. So among
-    the distances between all operations of one kind, the true one is where most of them are.
+    the distances between all operations of one kind, the true one is where most of them are. Kinds whose communicator
+    is known are looked at together; of the others each by itself, because hosts that run in step have operations of
+    the same kind by themselves at nearly the same time, only less exactly so.
     """
-    return _search(one.telling(), other.telling(), reach=reach) or _search(one, other, reach=reach)
+    for is_wanted in (is_telling, lambda operations: ~is_telling(operations)):
+        mine, theirs = (ends.select(is_wanted(ends.kinds[:, 0])) for ends in (one, other))
+        kinds = np.unique(theirs.kinds, axis=0)
+        is_told = kinds[:, 1] != NOT_KNOWN
+        groups = [kinds[is_told], *(kinds[at : at + 1] for at in np.flatnonzero(~is_told))]
+        lines = [_search(mine, theirs, kinds=group, reach=reach) for group in groups if len(group)]
+        found = [line for line in lines if line is not None]
+        if found:
+            return min(found, key=lambda line: line.scatter_ns)
+    return None
 
 
-def _search(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
-    if not len(one) or not len(other):
-        return None
-    by_kind = {kind: one.ends[(one.kinds == kind).all(axis=1)] for kind in map(tuple, np.unique(one.kinds, axis=0))}
-    chunks = np.array_split(np.arange(len(other)), max(1, min(_MOST_CHUNKS, len(other) // _CHUNK)))
-    parts = [(chunk[:_MOST_IN_CHUNK]) for chunk in chunks]
-    peaks = [_peak(*_distances(by_kind, Ends(other.ends[part], other.kinds[part]), reach=reach)) for part in parts]
+def _search(one: Ends, other: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
+    """Return the line by the operations of some kinds (shape (kinds, 2)) alone."""
+    mine = {(operation, communicator): one.of_kind(operation, communicator).ends for operation, communicator in kinds}
+    theirs = other.select((other.kinds[:, None] == kinds).all(axis=2).any(axis=1))
+    chunks = np.array_split(np.arange(len(theirs)), max(1, min(_MOST_CHUNKS, len(theirs) // _CHUNK)))
+    parts = [Ends(theirs.ends[rows], theirs.kinds[rows]) for rows in (chunk[:_MOST_IN_CHUNK] for chunk in chunks)]
+    peaks = [_peak(*_distances(mine, part, reach=reach)) for part in parts]
     found = [peak for peak in peaks if peak is not None]
     if len(found) <= _HALF * len(parts):
         return None
@@ -98,11 +109,11 @@ def _search(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
     return fit_line(times, ahead)
 
 
-def _distances(by_kind: dict[tuple[int, ...], Int64s], other: Ends, *, reach: int) -> tuple[Int64s, Int64s]:
+def _distances(by_kind: dict[tuple[int, int], Int64s], other: Ends, *, reach: int) -> tuple[Int64s, Int64s]:
     """Return (times, distances) of all pairs of one kind that are at most `reach` apart; times are of `other`."""
     times, distances = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for kind, ends in by_kind.items():
-        own = other.ends[(other.kinds == kind).all(axis=1)]
+    for (operation, communicator), ends in by_kind.items():
+        own = other.of_kind(operation, communicator).ends
         first, last = np.searchsorted(ends, own - reach), np.searchsorted(ends, own + reach, side="right")
         counts = last - first
         place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
@@ -119,13 +130,15 @@ def _peak(times: Int64s, distances: Int64s) -> tuple[Int64s, Int64s] | None:
     times, distances = times[order], distances[order]
     ends = np.searchsorted(distances, distances + _WIDTH_NS, side="right")
     counts = ends - np.arange(len(distances))
-    # of equally many the nearest: clocks that are set by a network agree to ms
-    best = int(np.lexsort((np.abs(distances), -counts))[0])
-    inside = slice(best, int(ends[best]))
-    middle = int(np.median(distances[inside]))
-    elsewhere = counts[np.abs(distances + _WIDTH_NS // 2 - middle) > 2 * _WIDTH_NS]
-    if counts[best] < _FEWEST or (len(elsewhere) and elsewhere.max() >= AS_SURE * counts[best]):
+    if counts.max() < _FEWEST:
         return None
-    if np.median(np.abs(distances[inside] - middle)) * _SHARPNESS > _WIDTH_NS:
+    # Steps repeat: a whole step away nearly as many are alike. Clocks that are set by a network agree to ms, so the
+    # true distance is the shortest of those.
+    often = np.flatnonzero(counts >= AS_SURE * counts.max())
+    nearest = np.abs(distances[often] + _WIDTH_NS // 2).min()
+    near = often[np.abs(distances[often] + _WIDTH_NS // 2) <= nearest + _WIDTH_NS]
+    best = int(near[np.argmax(counts[near])])
+    inside = slice(best, int(ends[best]))
+    if np.median(np.abs(distances[inside] - np.median(distances[inside]))) * _SHARPNESS > _WIDTH_NS:
         return None
     return times[inside], distances[inside]

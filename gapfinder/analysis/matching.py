@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-_AS_SURE = 0.9
+AS_SURE = 0.9
 """A lane is a partner when it fits nearly as well as the best one: a replica that runs nearly in step fits worse."""
 
 
@@ -71,7 +71,7 @@ class CommunicationTimes:
 
 
 def find_instances(lanes: Sequence[LaneCommunication]) -> tuple[list[Int64s], int]:
-    """Return for each lane the number of each operation's collective, NOT_KNOWN without a match, and how many there are.
+    """Return the number of each operation's collective by lane, NOT_KNOWN without a match, and how many there are.
 
     Args:
         lanes: lanes that are now on one clock have one number of it.
@@ -139,7 +139,7 @@ def join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s
             if places is not None and places[1] > partners.get(other.owner, (0.0,))[0]:
                 partners[other.owner] = (places[1], at, places[0])
         best = max((sure for sure, _, _ in partners.values()), default=0.0)
-        chosen = [(at, places) for sure, at, places in partners.values() if sure >= _AS_SURE * best]
+        chosen = [(at, places) for sure, at, places in partners.values() if sure >= AS_SURE * best]
         joined, rest = _join(leader, [(pool[at], places) for at, places in chosen])
         taken = {at for at, _ in chosen}
         pool = [track for at, track in enumerate(pool) if at not in taken]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gapfinder.analysis.hints import OPERATIONS
-from gapfinder.analysis.matching import NOT_KNOWN, LaneCommunication, match_lanes
+from gapfinder.analysis.alignment import Clock, match_job
+from gapfinder.analysis.matching import NOT_KNOWN, CommunicationTimes, LaneCommunication
 
 US, MS = 1_000, 1_000_000
 REDUCE, GATHER, SEND, BROADCAST = (OPERATIONS.index(o) for o in ("AllReduce", "AllGather", "SendRecv", "Broadcast"))
@@ -18,13 +19,20 @@ def lane(*spans: tuple[int, int], file=0, streams=None, operations=None, communi
     """One lane's operations as (start, end) in µs, all-reduces on one stream unless told."""
     count = len(spans)
     return LaneCommunication(
-        file=file,
+        clock=file,
         starts=np.array([start * US for start, _ in spans], np.int64),
         ends=np.array([end * US for _, end in spans], np.int64),
         streams=np.array(streams or [0] * count, np.int64),
         operations=np.array(operations or [REDUCE] * count, np.int64),
         communicators=np.array(communicators or [NOT_KNOWN] * count, np.int64),
     )
+
+
+def match_lanes(lanes: list[LaneCommunication]) -> list[CommunicationTimes]:
+    """Match lanes whose reports tell no wall clock."""
+    count = max((one.clock for one in lanes), default=-1) + 1
+    clocks = [Clock(name=f"report {number}", is_utc=False) for number in range(count)]
+    return match_job(lanes, clocks).times
 
 
 def groups(lanes: list[LaneCommunication]) -> set[frozenset[tuple[int, int]]]:
@@ -217,7 +225,7 @@ def test_rows_that_are_gone_are_never_matched_to_others(lanes, data):
     kept = data.draw(st.sets(st.integers(0, len(lanes[0]) - 1)))
     rows = np.array(sorted(kept), np.int64)
     names = ("starts", "ends", "streams", "operations", "communicators")
-    cut = LaneCommunication(file=lanes[victim].file, **{n: getattr(lanes[victim], n)[rows] for n in names})
+    cut = LaneCommunication(clock=lanes[victim].clock, **{n: getattr(lanes[victim], n)[rows] for n in names})
     for group in groups([cut if at == victim else one for at, one in enumerate(lanes)]):
         assert len({int(rows[row]) if at == victim else row for at, row in group}) == 1
 
@@ -244,7 +252,7 @@ def test_many_are_matched_in_time_that_grows_with_them_alone(file):
     zeros = np.zeros(len(ends), np.int64)
     lanes = [
         LaneCommunication(
-            file=file * number,
+            clock=file * number,
             starts=ends - 100_000 - 5_000 * number,
             ends=ends,
             streams=zeros,
