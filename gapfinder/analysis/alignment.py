@@ -79,7 +79,7 @@ def match_job(
         for lane in lanes
     ]
     instances, count = find_instances(on_one)
-    alignments = refined(seeds, CommonEnds.of(lanes, instances)) if len(clocks) > 1 else list(seeds)
+    alignments = refined(seeds, CommonEnds.of(lanes, instances)) if len(clocks) > 1 else list(seeds.values())
     _check_offsets(alignments, clocks, step_ns=step_ns)
     return Matched(times=split_times(as_given, instances, count=count), alignments=alignments)
 
