@@ -1,5 +1,13 @@
 """From a loaded report to numbers: budget, gaps, holes, overlap and steps of every lane, and every collective."""
 
-from gapfinder.analysis.analyze import analyze, analyze_collectives
+from gapfinder.analysis.analyze import analyze, analyze_collectives, join_collectives, join_reports
+from gapfinder.analysis.measure import MeasuredReport, measure_report
 
-__all__ = ["analyze", "analyze_collectives"]
+__all__ = [
+    "MeasuredReport",
+    "analyze",
+    "analyze_collectives",
+    "join_collectives",
+    "join_reports",
+    "measure_report",
+]

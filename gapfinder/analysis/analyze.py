@@ -62,21 +62,37 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
         InconclusiveError: steps were asked for, but the reports have none.
     """
-    return _joined(profiles, settings=settings or Settings()).analysis
+    settings = settings or Settings()
+    return join_reports([measure_report(profile, settings=settings) for profile in profiles], settings=settings)
+
+
+def join_reports(reports: Sequence[MeasuredReport], *, settings: Settings) -> Analysis:
+    """Return what `analyze` returns for reports that were measured with the same settings, wherever that was.
+
+    Raises:
+        InputError: the window, steps, GPUs or ranks asked for are not in the reports.
+        InconclusiveError: steps were asked for, but the reports have none.
+    """
+    return _joined(reports, settings=settings).analysis
 
 
 def analyze_collectives(
     profiles: Iterable[Profile], *, settings: Settings | None = None
 ) -> tuple[Analysis, pd.DataFrame]:
     """Return what `analyze` does, and every single collective as each of its lanes saw it (frame COLLECTIVES)."""
-    found = _joined(profiles, settings=settings or Settings())
+    settings = settings or Settings()
+    return join_collectives([measure_report(profile, settings=settings) for profile in profiles], settings=settings)
+
+
+def join_collectives(reports: Sequence[MeasuredReport], *, settings: Settings) -> tuple[Analysis, pd.DataFrame]:
+    """Return what `analyze_collectives` returns for measured reports, and raise what `join_reports` raises."""
+    found = _joined(reports, settings=settings)
     if found.rows is None:
         return found.analysis, COLLECTIVES.empty()
     return found.analysis, collective_frame(found.rows, found.kinds, kept=found.kept)
 
 
-def _joined(profiles: Iterable[Profile], *, settings: Settings) -> _Joined:
-    reports = [measure_report(profile, settings=settings) for profile in profiles]
+def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined:
     _check_found(reports, settings=settings)
     files = _file_names([report.profile_path for report in reports])
     placed, lanes = _joined_lanes(reports, files=files, settings=settings)

@@ -12,7 +12,7 @@ from gapfinder.analysis.evidence import SeenHole, Witness
 from gapfinder.analysis.hints import OPERATIONS
 from gapfinder.analysis.host_events import CAUSES, PLACE, Layers
 from gapfinder.analysis.idle_causes import charge_idle, idle_parts, launched_at
-from gapfinder.analysis.intervals import union
+from gapfinder.analysis.intervals import Intervals, union
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import Cause, Evidence
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.host_time import HostTime
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.matching import CommunicationTimes
@@ -43,29 +43,30 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChargedHoles:
-    """A lane's holes with idle time and copies charged, and communication not yet.
+    """A lane's holes with idle time and copies charged, and communication not yet; it may travel between processes.
 
     Attributes:
-        holes: all of them.
+        with_communication: the holes that are still to be charged, in part or whole: never more than operations.
         totals: shape (causes,), ns over all holes.
-        top: places of the holes that are kept in full.
+        top: the holes that are kept in full, shape (top,), ns.
         top_shares: shape (causes, top), ns.
         top_evidence: what was seen in each of the top ones, of its main cause but communication.
         top_communication: range in which each one's longest exposed communication was launched.
     """
 
-    holes: HoleParts
+    with_communication: Intervals
     totals: Int64s
-    top: Int64s
+    top: tuple[Int64s, Int64s]
     top_shares: Int64s
     top_evidence: tuple[Evidence, ...]
     top_communication: tuple[str | None, ...]
 
     def explain(self, lane: Lane, *, communication: KeptCommunication, times: CommunicationTimes) -> Lane:
         """Return the lane with its communication charged as well, so that its causes add up to its holes."""
-        shares = _communication_layers(communication, times).within(self.holes.starts, self.holes.ends)
-        totals = self.totals + shares.sum(axis=1)
-        top_shares = self.top_shares + shares[:, self.top]
+        layers = _communication_layers(communication, times)
+        holes = self.with_communication
+        totals = self.totals + layers.within(holes.starts, holes.ends).sum(axis=1)
+        top_shares = self.top_shares + layers.within(*self.top)
         top = tuple(
             _explained(_about(hole, own, launched_in=name), own, communication, times)
             for hole, own, name in zip(lane.holes.top, top_shares.T.tolist(), self.top_communication, strict=True)
@@ -130,9 +131,11 @@ def charge_holes(holes: HoleParts, *, sources: HoleSources, top: Int64s) -> Char
         )
         for place, shares in zip(top.tolist(), top_shares.T, strict=True)
     )
-    spans = zip(holes.starts[top].tolist(), holes.ends[top].tolist(), strict=True)
+    edges = holes.starts[top], holes.ends[top]
+    around = (witness.around_communication(*span) for span in np.stack(edges, axis=1).tolist())
+    is_open = holes.exposed > 0
     return ChargedHoles(
-        holes, totals, top, top_shares, evidence, tuple(witness.around_communication(*span) for span in spans)
+        Intervals(holes.starts[is_open], holes.ends[is_open]), totals, edges, top_shares, evidence, tuple(around)
     )
 
 

@@ -20,7 +20,9 @@ from gapfinder.model import NO_COMMUNICATION, Hole, Holes, Lane, Steps
 from gapfinder.tables import process_id
 
 if TYPE_CHECKING:
-    from gapfinder.analysis.intervals import Intervals
+    from collections.abc import Sequence
+
+    from gapfinder.analysis.intervals import Int64s, Intervals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
     from gapfinder.settings import Settings
@@ -124,7 +126,7 @@ class LaneMeasurement:
             overlap_reason=overlap.reason,
             peer_copy_ns=self._timeline.peer_copy_time(window),
             gaps=gaps,
-            holes=self._holes(parts, charged),
+            holes=self._holes(parts, longest, charged.top_evidence),
             causes={},
             host=self._activity(parts, window),
             steps=steps,
@@ -184,15 +186,12 @@ class LaneMeasurement:
             )
         )
 
-    def _holes(self, parts: HoleParts, charged: ChargedHoles) -> Holes:
+    def _holes(self, parts: HoleParts, top: Int64s, evidence: Sequence[Evidence]) -> Holes:
         return Holes(
             min_gap_ns=self._settings.min_gap_ns,
             count=len(parts),
             total_ns=int(parts.lengths.sum()),
-            top=tuple(
-                self._hole(parts, place, evidence)
-                for place, evidence in zip(charged.top.tolist(), charged.top_evidence, strict=True)
-            ),
+            top=tuple(self._hole(parts, place, seen) for place, seen in zip(top.tolist(), evidence, strict=True)),
         )
 
     def _hole(self, parts: HoleParts, place: int, evidence: Evidence) -> Hole:
