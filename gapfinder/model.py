@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         StepSpread,
         Straggler,
     )
-    from gapfinder.hosts import HostClock
+    from gapfinder.hosts import Host, HostClock, LaneSteps
     from gapfinder.links import Link
     from gapfinder.processes import SlowRank, TrainingProcess
 
@@ -224,6 +224,8 @@ class Analysis:
         slow_ranks: processes that the others wait for on the host, slowest first.
         world_size: ranks in the job; None where no mark tells.
         clocks: of each host, or report whose host is not known; empty where all lanes share one.
+        hosts: side by side, in order of their first lane; empty where all lanes are on one.
+        lane_steps: every lane in every step; None where no two lanes have one in common.
     """
 
     source: Source
@@ -243,3 +245,5 @@ class Analysis:
     slow_ranks: tuple[SlowRank, ...] = ()
     world_size: int | None = None
     clocks: tuple[HostClock, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    lane_steps: LaneSteps | None = None

@@ -31,7 +31,9 @@ def split_report(path: Path, folder: Path, *, clocks: dict[int, WrongClock], utc
         clocks: by the process id.
         utc: leave in what tells the wall clock of time 0.
     """
-    return [_copy(path, folder / f"process_{pid}.sqlite", pid=pid, clock=clock, utc=utc) for pid, clock in clocks.items()]
+    return [
+        _copy(path, folder / f"process_{pid}.sqlite", pid=pid, clock=clock, utc=utc) for pid, clock in clocks.items()
+    ]
 
 
 def _copy(path: Path, copy: Path, *, pid: int, clock: WrongClock, utc: bool) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gapfinder.analysis.collective_instances import collective_frame, step_communication
 from gapfinder.analysis.collective_rows import CollectiveRows, Job, Kind, collective_rows
 from gapfinder.analysis.collectives import summarise_collectives
+from gapfinder.analysis.compare_hosts import compare_hosts
 from gapfinder.analysis.job_clocks import match_reports
 from gapfinder.analysis.kernel_totals import merged_totals
 from gapfinder.analysis.link import MACHINE_SHIFT, find_link
@@ -17,6 +18,7 @@ from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.processes import join_processes
 from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks
 from gapfinder.analysis.slow_ranks import find_slow_ranks, slow_rank_notes
+from gapfinder.analysis.step_waits import Waits, lane_steps
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.analysis.totals import decided_names, joined_coverage, total_of
 from gapfinder.errors import InconclusiveError, InputError
@@ -115,6 +117,9 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
     machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
     link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
     rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
+    collectives = summarise_collectives(rows, kinds, kept=kept) if rows is not None else ()
+    waits = Waits.of(kept, times)
+    caused = waits.caused_by(lanes=len(lanes))
     analysis = Analysis(
         source=Source(
             files=tuple(files),
@@ -127,11 +132,15 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         decided_names=decided_names(reports),
         clocks=job.clocks,
         link=link if rows is not None else None,
-        collectives=summarise_collectives(rows, kinds, kept=kept) if rows is not None else (),
+        collectives=collectives,
         collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
-        stragglers=find_stragglers(table, kept=kept, times=times, clocks=[one.clock for _, one in placed]),
+        stragglers=find_stragglers(
+            table, caused=caused, clocks=[one.clock for _, one in placed], has_communication=any(map(len, kept))
+        ),
+        hosts=compare_hosts(job.hosts, table, collectives=collectives, caused=caused),
+        lane_steps=lane_steps(table, waits),
         processes=processes,
         slow_ranks=find_slow_ranks(processes),
         world_size=common_world_size(_marks(reports)),

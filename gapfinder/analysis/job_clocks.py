@@ -26,11 +26,13 @@ class MatchedJob:
     Attributes:
         matched: who waited for whom on each lane.
         clocks: one for each host, or report whose host is not known; empty where all lanes share one.
+        hosts: name of each lane's host, else of its report.
         notes: what to know about them, each one sentence.
     """
 
     matched: Matched
     clocks: tuple[HostClock, ...]
+    hosts: list[str]
     notes: tuple[str, ...]
 
 
@@ -61,8 +63,10 @@ def match_reports(
         rebased=[0 if start is None else start - base for start in starts],
         step_ns=max((lane.steps.p50_ns for lane in lanes if lane.steps), default=None),
     )
+    marks = [reports[place].rank_marks.get(one.process) for place, one in placed]
+    hosts = [mark.host if mark and mark.host else files[place] for mark, (place, _) in zip(marks, placed, strict=True)]
     if len(clocks) <= 1:
-        return MatchedJob(matched=matched, clocks=(), notes=())
+        return MatchedJob(matched=matched, clocks=(), hosts=hosts, notes=())
     found = tuple(
         _host_clock(
             clocks,
@@ -73,7 +77,7 @@ def match_reports(
         )
         for number, alignment in enumerate(matched.alignments)
     )
-    return MatchedJob(matched=matched, clocks=found, notes=tuple(_notes(found)))
+    return MatchedJob(matched=matched, clocks=found, hosts=hosts, notes=tuple(_notes(found)))
 
 
 def _clocks(
