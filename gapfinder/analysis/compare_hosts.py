@@ -86,7 +86,7 @@ def _own_ratios(own: Floats, is_own: NDArray[np.bool_]) -> Floats:
 
 
 def _groups(names: Sequence[str], collectives: Sequence[CollectiveSummary]) -> list[_Group]:
-    """Return the hosts of each kind of collective between some hosts, what it is like, and the time it takes for that."""
+    """Return of each kind of collective between some hosts which those are, what it is like, and what time it takes."""
     groups = []
     for one in collectives:
         hosts = frozenset(names[lane] for lane in one.lanes)

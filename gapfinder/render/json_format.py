@@ -50,6 +50,8 @@ def render_json(analysis: Analysis) -> str:
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
         "world_size": analysis.world_size,
         "clocks": [_plain(clock) for clock in analysis.clocks],
+        "hosts": [_plain(host) for host in analysis.hosts],
+        "lane_steps": None if analysis.lane_steps is None else _plain(analysis.lane_steps),
         "processes": [_process(process) for process in analysis.processes],
         "slow_ranks": [_plain(slow) for slow in analysis.slow_ranks],
         "findings": [_finding(finding) for finding in analysis.findings],
