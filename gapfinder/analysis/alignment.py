@@ -118,7 +118,8 @@ class _Search:
     def lines(self, one: int, others: Sequence[int]) -> dict[int, ClockLine]:
         """Return how far those of `others` that can be compared are ahead of clock `one`.
 
-        They are compared by the time of day where both show it, else by order. By order, those that fit are left out that any of the two fits another one much better than.
+        They are compared by the time of day where both show it, else by order. By order, one is left out where it or
+        clock `one` fits another clock much better.
         """
         near = {number: self._near(one, number) for number in others}
         lines = {number: line for number, line in near.items() if line is not None}

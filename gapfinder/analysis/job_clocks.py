@@ -12,7 +12,8 @@ from gapfinder.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gapfinder.analysis.alignment import Alignment, Matched
+    from gapfinder.analysis.alignment import Matched
+    from gapfinder.analysis.clock_refining import Alignment
     from gapfinder.analysis.measure import MeasuredLane, MeasuredReport
     from gapfinder.model import Lane
 
@@ -85,7 +86,8 @@ def _clocks(
 ) -> tuple[dict[int, int], list[Clock]]:
     """Return the number of its clock for each report that has lanes, and the clocks in order of their first lane."""
     keys: dict[str | int, int] = {}
-    numbers, clocks = {}, []
+    numbers: dict[int, int] = {}
+    clocks: list[Clock] = []
     for place in dict.fromkeys(places):
         hosts = {mark.host for mark in reports[place].rank_marks.values() if mark.host}
         is_utc = reports[place].start_utc_ns is not None

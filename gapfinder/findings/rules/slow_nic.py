@@ -31,7 +31,7 @@ PAGE = Page(
         "the others need; slow-link is then not charged for it."
     ),
     change=(
-        "Look at that host's cards: ibstat (rate, state), ethtool DEVICE (speed), lspci -vv (link width), error counters.",
+        "Look at that host's cards: ibstat (rate, state), ethtool DEVICE (speed), lspci -vv (width), error counters.",
         "Run nccl-tests between that host and a good one, and between two good ones, and compare busbw.",
         "Check that NCCL uses the same interfaces there: NCCL_DEBUG=INFO, NCCL_IB_HCA, NCCL_SOCKET_IFNAME.",
     ),

@@ -70,6 +70,6 @@ def _described(analysis: Analysis, host: Host) -> str:
         usual = sorted(one.compute_ns or 0 for one in others)[len(others) // 2]
         computes = f"; it computes {format_duration(host.compute_ns)} a step, the others {format_duration(usual)}"
     return (
-        f"in {slow} of {steps} steps even the fastest of {lane_names(analysis, host.lanes)} on {host.host} takes longer "
-        f"than the median lane elsewhere, mostly {host.own_ratio or 1:.2f} times as long{computes}"
+        f"in {slow} of {steps} steps even the fastest of {lane_names(analysis, host.lanes)} on {host.host} takes "
+        f"longer than the median lane elsewhere, mostly {host.own_ratio or 1:.2f} times as long{computes}"
     )
