@@ -78,17 +78,15 @@ class Track:
 
 def ends_together(one: Track, other: Track) -> tuple[Int64s, float] | None:
     """Compare tracks on one clock: by order where nearly all end together, else those that do more than by chance."""
-    in_order = np.arange(len(one)), 1.0
-    is_told = _is_told(one, other)
-    if is_told and (one.starts <= other.ends).all() and (other.starts <= one.ends).all():
-        return in_order
+    if _is_told(one, other) and (one.starts <= other.ends).all() and (other.starts <= one.ends).all():
+        return np.arange(len(one)), 1.0
     if len(one) == len(other) and np.array_equal(one.operations, other.operations):
         everything = np.arange(len(one))
         same = _is_same(one, other, everything)
         share = _share(same, other.operations)
         if share >= _SAME and _are_close(one, other, everything, same):
             return everything, share
-    return _nearest_ends(one, other) or (in_order if is_told else None)
+    return _nearest_ends(one, other)
 
 
 def _nearest_ends(one: Track, other: Track) -> tuple[Int64s, float] | None:

@@ -230,10 +230,11 @@ def test_rows_that_are_gone_are_never_matched_to_others(lanes, data):
         assert len({int(rows[row]) if at == victim else row for at, row in group}) == 1
 
 
-def test_a_communicator_makes_order_enough():
-    here = lane((0, 50), (1000, 1050), communicators=[7, 7])
-    there = lane((0, 50), (90_000, 90_050), communicators=[7, 7], file=1)
-    assert groups([here, there]) == pairs((0, 0), (1, 1))
+def test_a_communicator_tells_what_the_order_cannot():
+    here, there = [(0, 50), (1000, 1050)], [(90_000, 90_050), (91_000, 91_050)]
+    for communicator, found in ((7, pairs((0, 0), (1, 1))), (8, set())):
+        lanes = [lane(*here, communicators=[7, 7]), lane(*there, communicators=[communicator] * 2, file=1)]
+        assert groups(lanes) == found
 
 
 def test_replicas_in_other_files_that_only_nearly_fit_are_left_out():
