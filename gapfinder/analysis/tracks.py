@@ -33,7 +33,6 @@ _SAME = 0.9
 _HALF = 0.5
 _PART = 0.25
 _OVER_CHANCE = 4
-_CLOSE = 3
 
 # A capture that began later is looked for up to so many operations off, on so many operations; training is periodic,
 # so a few prove nothing.
@@ -82,9 +81,8 @@ def ends_together(one: Track, other: Track) -> tuple[Int64s, float] | None:
         return np.arange(len(one)), 1.0
     if len(one) == len(other) and np.array_equal(one.operations, other.operations):
         everything = np.arange(len(one))
-        same = _is_same(one, other, everything)
-        share = _share(same, other.operations)
-        if share >= _SAME and _are_close(one, other, everything, same):
+        share = _share(_is_same(one, other, everything), other.operations)
+        if share >= _SAME:
             return everything, share
     return _nearest_ends(one, other)
 
@@ -99,7 +97,7 @@ def _nearest_ends(one: Track, other: Track) -> tuple[Int64s, float] | None:
     chance = 2 * int(_tolerance(one, other, places).sum()) / max(span, 1)
     if not (share >= _SAME and chance <= _HALF) and not (share >= _PART and share >= _OVER_CHANCE * chance):
         return None
-    return (np.where(same, places, NOT_KNOWN), share) if _are_close(one, other, places, same) else None
+    return np.where(same, places, NOT_KNOWN), share
 
 
 def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
@@ -165,12 +163,6 @@ def _is_same(one: Track, other: Track, places: Int64s) -> Bools:
     same: Bools = (one.operations[places] == other.operations) & (apart <= _tolerance(one, other, places))
     same &= (one.starts[places] <= other.ends) & (other.starts <= one.ends[places])
     return same
-
-
-def _are_close(one: Track, other: Track, places: Int64s, same: Bools) -> bool:
-    """Say whether most ends are much closer than they may be: those of ranks that only run in step are anywhere."""
-    apart = np.abs(one.ends[places] - other.ends)[same]
-    return bool(np.median(apart * _CLOSE - _tolerance(one, other, places)[same]) <= 0)
 
 
 def _tolerance(one: Track, other: Track, places: Int64s) -> Int64s:

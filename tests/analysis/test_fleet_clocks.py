@@ -165,7 +165,7 @@ def test_no_ns_is_lost_twice(faulty):
 
 @pytest.mark.slow
 def test_the_usual_job_of_64_ranks(tmp_path):
-    found = simulate(tmp_path, faults=set(Fault), steps=12)
+    found = simulate(tmp_path, faults=set(Fault), steps=8)
     assert max(map(abs, found.offset_errors())) <= 20 * US
     assert [host.host for host in found.analysis.hosts if host.is_slow] == ["node3"]
     assert [host.host for host in found.analysis.hosts if host.has_slow_nic] == ["node5"]

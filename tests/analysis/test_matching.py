@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gapfinder.analysis.hints import OPERATIONS
 from gapfinder.analysis.alignment import Clock, match_job
+from gapfinder.analysis.hints import OPERATIONS
 from gapfinder.analysis.matching import NOT_KNOWN, CommunicationTimes, LaneCommunication
 
 US, MS = 1_000, 1_000_000
