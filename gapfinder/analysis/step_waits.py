@@ -43,8 +43,9 @@ class Waits:
     @classmethod
     def of(cls, kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes]) -> Waits:
         """Return the waits of all lanes, by their communication and what `match_job` found."""
+        nothing = (np.empty(0, np.int64),) * 4
         parts = [_waits_of(lane, *both) for lane, both in enumerate(zip(kept, times, strict=True))]
-        return cls(*(np.concatenate([np.empty(0, np.int64), *arrays]) for arrays in zip(*parts, strict=True)))
+        return cls(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
     def caused_by(self, *, lanes: int) -> Int64s:
         """Return how long others waited for each of `lanes` lanes; ns."""
