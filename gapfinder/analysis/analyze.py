@@ -101,10 +101,7 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
     kept = [one.communication for _, one in placed]
     job = match_reports(reports, placed, lanes=lanes, files=files)
     times = job.matched.times
-    lanes = tuple(
-        one.holes.explain(lane, communication=one.communication, times=own)
-        for lane, (_, one), own in zip(lanes, placed, times, strict=True)
-    )
+    lanes = _explained(lanes, placed, times)
     table = compare_steps(lanes, host=[one.host_steps for _, one in placed])
     processes = join_processes(
         [report.processes for report in reports],
@@ -112,14 +109,14 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         lanes=[(place, one.process, lane) for (place, one), lane in zip(placed, lanes, strict=True)],
         settings=settings,
     )
-    missing = _missing_ranks(reports, settings=settings)
     uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
+    about_all = _missing_ranks(reports, settings=settings) + job.notes + uncompared
     machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
     link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
     rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
     collectives = summarise_collectives(rows, kinds, kept=kept) if rows is not None else ()
     waits = Waits.of(kept, times)
-    caused = waits.caused_by(lanes=len(lanes))
+    caused, clocks = waits.caused_by(lanes=len(lanes)), [one.clock for _, one in placed]
     analysis = Analysis(
         source=Source(
             files=tuple(files),
@@ -128,7 +125,7 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         ),
         lanes=lanes,
         total=total_of(lanes) if lanes else None,
-        coverage=joined_coverage(reports, files=files, notes=missing + job.notes + uncompared),
+        coverage=joined_coverage(reports, files=files, notes=about_all),
         decided_names=decided_names(reports),
         clocks=job.clocks,
         link=link if rows is not None else None,
@@ -136,9 +133,7 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
-        stragglers=find_stragglers(
-            table, caused=caused, clocks=[one.clock for _, one in placed], has_communication=any(map(len, kept))
-        ),
+        stragglers=find_stragglers(table, caused=caused, clocks=clocks, has_communication=any(map(len, kept))),
         hosts=compare_hosts(job.hosts, table, collectives=collectives, caused=caused),
         lane_steps=lane_steps(table, waits),
         processes=processes,
@@ -147,6 +142,16 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
     return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
+
+
+def _explained(
+    lanes: Sequence[Lane], placed: Sequence[tuple[int, MeasuredLane]], times: Sequence[CommunicationTimes]
+) -> tuple[Lane, ...]:
+    """Return the lanes with their exposed communication charged to who waited for whom."""
+    return tuple(
+        one.holes.explain(lane, communication=one.communication, times=own)
+        for lane, (_, one), own in zip(lanes, placed, times, strict=True)
+    )
 
 
 def _rows(
