@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         StepSpread,
         Straggler,
     )
+    from gapfinder.hosts import Host, HostClock, LaneSteps
     from gapfinder.links import Link
     from gapfinder.processes import SlowRank, TrainingProcess
 
@@ -222,6 +223,9 @@ class Analysis:
         processes: training processes as their NVTX ranges show them, in order of rank, else of host and pid.
         slow_ranks: processes that the others wait for on the host, slowest first.
         world_size: ranks in the job; None where no mark tells.
+        clocks: of each host, or report whose host is not known; empty where all lanes share one.
+        hosts: side by side, in order of their first lane; empty where all lanes are on one.
+        lane_steps: every lane in every step; None where no two lanes have one in common.
     """
 
     source: Source
@@ -240,3 +244,6 @@ class Analysis:
     processes: tuple[TrainingProcess, ...] = ()
     slow_ranks: tuple[SlowRank, ...] = ()
     world_size: int | None = None
+    clocks: tuple[HostClock, ...] = ()
+    hosts: tuple[Host, ...] = ()
+    lane_steps: LaneSteps | None = None

@@ -19,6 +19,7 @@ from analysis_values import (
     total,
     training_process,
 )
+from job_analyses import several_hosts
 
 from gapfinder.budget import Window
 from gapfinder.explanations import (
@@ -422,5 +423,6 @@ SITUATIONS = {
         hostile,
         shared_gpu,
         many_lanes,
+        several_hosts,
     )
 }

@@ -83,7 +83,7 @@ def keys(value: object, path: str = "") -> set[str]:
 
 
 def test_every_json_name_is_described_and_no_other():
-    situations = (analyses.healthy(), analyses.explained(), analyses.host_only())
+    situations = (analyses.healthy(), analyses.explained(), analyses.host_only(), analyses.several_hosts())
     written = set().union(*(keys(json.loads(render_json(situation))) for situation in situations))
     assert "lanes[].steps.items[].overlap_ratio" in written
     described = {line.split("`")[1] for line in document("json.md").splitlines() if line.startswith("| `")}

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from gapfinder.analysis.collective_instances import collective_frame, step_communication
 from gapfinder.analysis.collective_rows import CollectiveRows, Job, Kind, collective_rows
 from gapfinder.analysis.collectives import summarise_collectives
+from gapfinder.analysis.compare_hosts import compare_hosts
+from gapfinder.analysis.job_clocks import match_reports
 from gapfinder.analysis.kernel_totals import merged_totals
 from gapfinder.analysis.link import MACHINE_SHIFT, find_link
-from gapfinder.analysis.matching import match_lanes
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.processes import join_processes
 from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks
 from gapfinder.analysis.slow_ranks import find_slow_ranks, slow_rank_notes
+from gapfinder.analysis.step_waits import Waits, lane_steps
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
 from gapfinder.analysis.totals import decided_names, joined_coverage, total_of
 from gapfinder.errors import InconclusiveError, InputError
@@ -56,7 +58,7 @@ def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) ->
     """Measure every lane of every report.
 
     Reports are taken one after the other, so that only one is in memory when `profiles` is a generator. Each report
-    stays on its own clock.
+    stays on its own clock; `Analysis.clocks` tells how far those are apart.
 
     Raises:
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
@@ -97,11 +99,9 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
     files = _file_names([report.profile_path for report in reports])
     placed, lanes = _joined_lanes(reports, files=files, settings=settings)
     kept = [one.communication for _, one in placed]
-    times = match_lanes([one.communication.to_match(file=report) for report, one in placed])
-    lanes = tuple(
-        one.holes.explain(lane, communication=one.communication, times=own)
-        for lane, (_, one), own in zip(lanes, placed, times, strict=True)
-    )
+    job = match_reports(reports, placed, lanes=lanes, files=files)
+    times = job.matched.times
+    lanes = _explained(lanes, placed, times)
     table = compare_steps(lanes, host=[one.host_steps for _, one in placed])
     processes = join_processes(
         [report.processes for report in reports],
@@ -109,11 +109,14 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         lanes=[(place, one.process, lane) for (place, one), lane in zip(placed, lanes, strict=True)],
         settings=settings,
     )
-    missing = _missing_ranks(reports, settings=settings)
     uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
+    about_all = _missing_ranks(reports, settings=settings) + job.notes + uncompared
     machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
     link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
     rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
+    collectives = summarise_collectives(rows, kinds, kept=kept) if rows is not None else ()
+    waits = Waits.of(kept, times)
+    caused, clocks = waits.caused_by(lanes=len(lanes)), [one.clock for _, one in placed]
     analysis = Analysis(
         source=Source(
             files=tuple(files),
@@ -122,20 +125,33 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         ),
         lanes=lanes,
         total=total_of(lanes) if lanes else None,
-        coverage=joined_coverage(reports, files=files, notes=missing + uncompared),
+        coverage=joined_coverage(reports, files=files, notes=about_all),
         decided_names=decided_names(reports),
+        clocks=job.clocks,
         link=link if rows is not None else None,
-        collectives=summarise_collectives(rows, kinds, kept=kept) if rows is not None else (),
+        collectives=collectives,
         collective_steps=step_communication(lanes, rows) if rows is not None else (),
         buckets=tuple(replace(one.buckets, lane=at) for at, (_, one) in enumerate(placed) if one.buckets),
         step_spreads=spread_of_steps(table),
-        stragglers=find_stragglers(table, kept=kept, times=times, clocks=[one.clock for _, one in placed]),
+        stragglers=find_stragglers(table, caused=caused, clocks=clocks, has_communication=any(map(len, kept))),
+        hosts=compare_hosts(job.hosts, table, collectives=collectives, caused=caused),
+        lane_steps=lane_steps(table, waits),
         processes=processes,
         slow_ranks=find_slow_ranks(processes),
         world_size=common_world_size(_marks(reports)),
         kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
     return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
+
+
+def _explained(
+    lanes: Sequence[Lane], placed: Sequence[tuple[int, MeasuredLane]], times: Sequence[CommunicationTimes]
+) -> tuple[Lane, ...]:
+    """Return the lanes with their exposed communication charged to who waited for whom."""
+    return tuple(
+        one.holes.explain(lane, communication=one.communication, times=own)
+        for lane, (_, one), own in zip(lanes, placed, times, strict=True)
+    )
 
 
 def _rows(

@@ -55,10 +55,10 @@ class KeptCommunication:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def to_match(self, *, file: int) -> LaneCommunication:
-        """Return what `match_lanes` needs; lanes of one `file` share a clock."""
+    def to_match(self, *, clock: int) -> LaneCommunication:
+        """Return what `match_job` needs; lanes with one number of `clock` share it."""
         return LaneCommunication(
-            file=file,
+            clock=clock,
             starts=self.starts,
             ends=self.ends,
             streams=self.stream_codes,

@@ -1,7 +1,6 @@
 """Finds which communication operations of different lanes are one collective, and who waited in it for whom.
 
-Lanes of one report share a clock: operations of one collective end together there. Lanes of different reports do not:
-they are matched by order, and checked by the offset between their clocks, which has to stay the same.
+Operations of one collective end together, on the clock that `alignment` has put all lanes on.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from gapfinder.analysis.launches import rows_by_code
-from gapfinder.analysis.tracks import NOT_KNOWN, Track, ends_together, same_order
+from gapfinder.analysis.tracks import NOT_KNOWN, Track, ends_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-_AS_SURE = 0.9
+AS_SURE = 0.9
 """A lane is a partner when it fits nearly as well as the best one: a replica that runs nearly in step fits worse."""
 
 
@@ -33,19 +32,21 @@ class LaneCommunication:
     """One lane's communication operations, in any order; each array has shape (n,).
 
     Attributes:
-        file: number of the report; lanes with the same number share a clock.
+        clock: number of the clock; lanes with the same number share it.
         starts, ends: ns on that clock.
         streams: one code per stream of the lane.
         operations: index into `hints.OPERATIONS`.
         communicators: id from payloads, the same on all its lanes; NOT_KNOWN where none was captured.
+        blur: ns by which the clock may be wrong against those of others.
     """
 
-    file: int
+    clock: int
     starts: Int64s
     ends: Int64s
     streams: Int64s
     operations: Int64s
     communicators: Int64s
+    blur: int = 0
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -69,30 +70,33 @@ class CommunicationTimes:
     instances: Int64s
 
 
-def match_lanes(lanes: Sequence[LaneCommunication]) -> list[CommunicationTimes]:
-    """Return for each lane who waited when; wait and transfer of an operation add up to its length."""
+def find_instances(lanes: Sequence[LaneCommunication]) -> tuple[list[Int64s], int]:
+    """Return the number of each operation's collective by lane, NOT_KNOWN without a match, and how many there are.
+
+    Args:
+        lanes: lanes that are now on one clock have one number of it.
+    """
     instances = [np.full(len(lane), NOT_KNOWN, np.int64) for lane in lanes]
     count = 0
-    for track in _matched(lanes):
-        for lane, rows in track.rows.items():
-            known = rows != NOT_KNOWN
-            instances[lane][rows[known]] = count + np.flatnonzero(known)
-        count += len(track)
-    return _times(lanes, instances, count)
+    for clock in sorted({lane.clock for lane in lanes}):
+        tracks = [track for at, lane in enumerate(lanes) if lane.clock == clock for track in _tracks(at, lane)]
+        for track in join_all(tracks, ends_together):
+            if len(track.rows) == 1:
+                continue
+            for lane, rows in track.rows.items():
+                known = rows != NOT_KNOWN
+                instances[lane][rows[known]] = count + np.flatnonzero(known)
+            count += len(track)
+    return instances, count
 
 
-def _matched(lanes: Sequence[LaneCommunication]) -> list[Track]:
-    """Return the collectives that more than one lane is in."""
-    reports: list[Track] = []
-    for file in sorted({lane.file for lane in lanes}):
-        tracks = [track for number, lane in enumerate(lanes) if lane.file == file for track in _tracks(number, lane)]
-        reports += [
-            Track(file, one.communicator, one.starts, one.ends, one.operations, one.rows)
-            for one in _join_all(tracks, ends_together, again=True)
-        ]
-    if len({lane.file for lane in lanes}) > 1:
-        reports = _join_all(reports, same_order, again=False)
-    return [track for track in reports if len(track.rows) > 1]
+def joined_tracks(lanes: Sequence[LaneCommunication], *, owner: int) -> list[Track]:
+    """Return what lanes on one clock communicate, each collective once, as tracks of one owner."""
+    tracks = [track for number, lane in enumerate(lanes) for track in _tracks(number, lane)]
+    return [
+        Track(owner, one.communicator, one.starts, one.ends, one.operations, one.rows)
+        for one in join_all(tracks, ends_together)
+    ]
 
 
 def _tracks(number: int, lane: LaneCommunication) -> list[Track]:
@@ -114,22 +118,19 @@ def _tracks(number: int, lane: LaneCommunication) -> list[Track]:
                 lane.ends[ordered],
                 lane.operations[ordered],
                 {number: ordered},
+                lane.blur,
             )
         )
     return found
 
 
-def _join_all(
-    tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s, float] | None], *, again: bool
-) -> list[Track]:
+def join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s, float] | None]) -> list[Track]:
     """Join tracks of different owners that `compare` finds to be the same; what finds no partner stays alone.
 
     Args:
         tracks: of any owners.
         compare: returns for each operation of the second track its place in the first or NOT_KNOWN, and how sure that
             is; None where the tracks differ, else at least one place is known.
-        again: whether what is left of joined tracks may have other partners. By order alone it may not: where the order
-            has slipped, what is left fits itself just as well, and wrongly.
     """
     pool = sorted(tracks, key=lambda track: (-len(track), track.owner, int(track.ends[0])))
     done = []
@@ -141,11 +142,11 @@ def _join_all(
             if places is not None and places[1] > partners.get(other.owner, (0.0,))[0]:
                 partners[other.owner] = (places[1], at, places[0])
         best = max((sure for sure, _, _ in partners.values()), default=0.0)
-        chosen = [(at, places) for sure, at, places in partners.values() if sure >= _AS_SURE * best]
+        chosen = [(at, places) for sure, at, places in partners.values() if sure >= AS_SURE * best]
         joined, rest = _join(leader, [(pool[at], places) for at, places in chosen])
         taken = {at for at, _ in chosen}
         pool = [track for at, track in enumerate(pool) if at not in taken]
-        if again and rest:
+        if rest:
             pool = sorted([*pool, *rest], key=len, reverse=True)
         done.append(joined)
     return done
@@ -170,12 +171,21 @@ def _join(leader: Track, partners: list[tuple[Track, Int64s]]) -> tuple[Track, l
             rows[lane][places[known]] = own[known]
         rest.append(other.select(~known))
     rest.append(leader.select(~in_any))
-    joined = Track(leader.owner, leader.communicator, leader.starts, leader.ends, leader.operations, rows)
+    times = (leader.starts, leader.ends)
+    joined = Track(leader.owner, leader.communicator, *times, leader.operations, rows, leader.blur)
     return joined.select(in_any), [track for track in rest if len(track)]
 
 
-def _times(lanes: Sequence[LaneCommunication], instances: list[Int64s], count: int) -> list[CommunicationTimes]:
-    """Split each operation into wait and transfer: transfer is the shortest length of its instance."""
+def split_times(
+    lanes: Sequence[LaneCommunication], instances: Sequence[Int64s], *, count: int
+) -> list[CommunicationTimes]:
+    """Split each operation into wait and transfer: transfer is the shortest length of its collective.
+
+    Args:
+        lanes: each on its own clock: lengths are compared, not times.
+        instances: by lane the number of each operation's collective.
+        count: how many there are.
+    """
     transfers = np.full(count, np.iinfo(np.int64).max, np.int64)
     lengths = [lane.ends - lane.starts for lane in lanes]
     for own, length in zip(instances, lengths, strict=True):

@@ -61,6 +61,7 @@ class MeasuredReport:
     """What is kept of a report when its operations are gone.
 
     Attributes:
+        start_utc_ns: wall clock of the report's time 0, in ns since 1970; None where it is not told.
         lanes: in order of process and device.
         spans: first to last operation of every lane, those outside the asked window or steps too.
         step_numbers: numbers of the steps with GPU work; of all steps where there is no GPU work.
@@ -76,6 +77,7 @@ class MeasuredReport:
     profile_path: tuple[str, ...]
     nsys_version: str | None
     export_schema_version: str | None
+    start_utc_ns: int | None
     lanes: tuple[MeasuredLane, ...]
     spans: tuple[Window, ...]
     step_numbers: frozenset[int]
@@ -127,6 +129,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         profile_path=profile.path.parts,
         nsys_version=profile.nsys_version,
         export_schema_version=profile.export_schema_version,
+        start_utc_ns=profile.start_utc_ns,
         lanes=tuple(tally.lanes),
         spans=tuple(tally.spans),
         step_numbers=frozenset(tally.step_numbers if tally.spans else _numbers_on_host(report)),

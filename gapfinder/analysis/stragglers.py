@@ -10,7 +10,6 @@ import numpy as np
 from gapfinder.analysis.clocks import clock_ratios
 from gapfinder.analysis.intervals import EMPTY, Measure
 from gapfinder.analysis.launches import NEVER
-from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import Cause, StepSpread, Straggler
 
 if TYPE_CHECKING:
@@ -18,11 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.launches import Launches
-    from gapfinder.analysis.matching import CommunicationTimes
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.steps import StepWindows
     from gapfinder.model import Lane
@@ -117,11 +114,7 @@ def compare_steps(lanes: Sequence[Lane], *, host: Sequence[HostSteps | None]) ->
 
 
 def find_stragglers(
-    table: StepTable,
-    *,
-    kept: Sequence[KeptCommunication],
-    times: Sequence[CommunicationTimes],
-    clocks: Sequence[int | None],
+    table: StepTable, *, caused: Int64s, clocks: Sequence[int | None], has_communication: bool
 ) -> tuple[Straggler, ...]:
     """Return the lanes that are 20 % over the median lane in most steps, the costliest first.
 
@@ -130,24 +123,24 @@ def find_stragglers(
 
     Args:
         table: times of steps.
-        kept: communication of each lane.
-        times: what `match_lanes` found for each.
+        caused: how long others waited for each lane inside their collectives, hidden waits left out; ns.
         clocks: median clock of each lane's GPU in Hz, None where it was not sampled.
+        has_communication: whether any lane communicates.
     """
-    if len(table.numbers) == 0 or not any(len(lane) for lane in kept):
+    if len(table.numbers) == 0 or not has_communication:
         return ()
     over = table.own > _OVER_MEDIAN * np.nanmedian(table.own, axis=1, keepdims=True)
     present = ~np.isnan(table.own)
-    lost, ratios = _waited_for(len(kept), kept, times), clock_ratios(clocks)
+    ratios = clock_ratios(clocks)
     found = [
         _straggler(
             table,
             lane,
             steps=(int(over[:, lane].sum()), int(present[:, lane].sum())),
-            lost_ns=int(lost[lane]),
+            lost_ns=int(caused[lane]),
             clock_ratio=ratios[lane],
         )
-        for lane in range(len(kept))
+        for lane in range(len(caused))
         if 2 * over[:, lane].sum() > present[:, lane].sum()
     ]
     return tuple(sorted(found, key=lambda one: (-one.lost_ns, one.lane)))
@@ -185,17 +178,6 @@ def spread_of_steps(table: StepTable) -> tuple[StepSpread, ...]:
 
 def _communicate(lanes: Sequence[Lane]) -> bool:
     return any(lane.budget.communication_ns for lane in lanes)
-
-
-def _waited_for(lanes: int, kept: Sequence[KeptCommunication], times: Sequence[CommunicationTimes]) -> Int64s:
-    """Return how long the others waited for each lane inside their collectives, hidden waits left out; (lanes,), ns."""
-    waited_for = np.zeros(lanes, np.int64)
-    for own, found in zip(kept, times, strict=True):
-        waited = (found.transfer_starts > found.starts) & (found.late_lanes != NOT_KNOWN)
-        starts, ends = found.starts[waited], found.transfer_starts[waited]
-        exposed = ends - starts - Measure(own.computed).within(starts, ends)
-        np.add.at(waited_for, found.late_lanes[waited], exposed)
-    return waited_for
 
 
 def _straggler(

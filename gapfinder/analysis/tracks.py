@@ -23,9 +23,9 @@ NOT_KNOWN = -1
 AS_SURE = 0.75
 """What is less sure than this share of the surest is no match beside it."""
 
-# Ends of one collective: up to 26 µs apart between two H100 of one host, and 0.8 % of its length for long ones.
-_END_SKEW_NS = 50_000
+END_SKEW_NS = 50_000
 _END_SKEW_SHARE = 50
+"""Ends of one collective: up to 26 µs apart between two H100 of one host, and 0.8 % of its length for long ones."""
 
 # Tracks are the same where this share of their operations fits and chance would not make it half as many. Where rows
 # are missing a smaller share will do, if it is many times what chance makes.
@@ -56,6 +56,7 @@ class Track:
         communicator: NOT_KNOWN where not told.
         starts, ends, operations: shape (n,), of one of the lanes.
         rows: by lane, shape (n,): the lane's row in each collective; NOT_KNOWN where it is not in it.
+        blur: ns by which its clock may be wrong against those of others.
     """
 
     owner: int
@@ -64,6 +65,7 @@ class Track:
     ends: Int64s
     operations: Int64s
     rows: dict[int, Int64s]
+    blur: int = 0
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -71,18 +73,24 @@ class Track:
     def select(self, keep: Bools) -> Track:
         """Return the operations where `keep` (shape (n,)) is true."""
         rows = {lane: places[keep] for lane, places in self.rows.items()}
-        return Track(self.owner, self.communicator, self.starts[keep], self.ends[keep], self.operations[keep], rows)
+        times = (self.starts[keep], self.ends[keep])
+        return Track(self.owner, self.communicator, *times, self.operations[keep], rows, self.blur)
 
 
 def ends_together(one: Track, other: Track) -> tuple[Int64s, float] | None:
     """Compare tracks on one clock: by order where nearly all end together, else those that do more than by chance."""
-    if _is_told(one, other):
+    if _is_told(one, other) and (one.starts <= other.ends).all() and (other.starts <= one.ends).all():
         return np.arange(len(one)), 1.0
     if len(one) == len(other) and np.array_equal(one.operations, other.operations):
         everything = np.arange(len(one))
         share = _share(_is_same(one, other, everything), other.operations)
         if share >= _SAME:
             return everything, share
+    return _nearest_ends(one, other)
+
+
+def _nearest_ends(one: Track, other: Track) -> tuple[Int64s, float] | None:
+    """Return for each of `other` the nearest operation of `one`, where that is the same more often than by chance."""
     places = _nearest(one.ends, other.ends)
     mutual = _nearest(other.ends, one.ends)[places] == np.arange(len(other))
     same = _is_same(one, other, places) & mutual
@@ -125,7 +133,7 @@ def _on_one_clock(one: Track, other: Track, places: Int64s) -> Int64s | None:
     offsets = _without_drift(ends - other.ends[known], ends)
     usual = np.median(sliding_window_view(np.pad(offsets, _NEIGHBOURS, mode="reflect"), 2 * _NEIGHBOURS + 1), axis=1)
     pace = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    kept: Bools = np.abs(usual - np.median(usual)) <= max(_END_SKEW_NS, pace / 4)
+    kept: Bools = np.abs(usual - np.median(usual)) <= max(END_SKEW_NS, pace / 4)
     if kept.mean() < AS_SURE:
         return None
     kept &= np.abs(offsets - usual) <= _tolerance(one, other.select(is_known), places[known])
@@ -161,7 +169,7 @@ def _steadiness(one: Track, other: Track, *, shift: int) -> float:
     if len(jumps) == 0:
         return 1.0
     shorter = np.minimum((one.ends - one.starts)[mine], (other.ends - other.starts)[theirs])
-    tolerance = np.maximum(_END_SKEW_NS, (shorter // _END_SKEW_SHARE)[1:])
+    tolerance = np.maximum(END_SKEW_NS, (shorter // _END_SKEW_SHARE)[1:])
     if (jumps <= tolerance).mean() < _SAME:
         return 0.0
     return float(1 - np.minimum(jumps / tolerance, 1).mean())
@@ -184,7 +192,7 @@ def _is_same(one: Track, other: Track, places: Int64s) -> Bools:
 
 def _tolerance(one: Track, other: Track, places: Int64s) -> Int64s:
     shorter = np.minimum((one.ends - one.starts)[places], other.ends - other.starts)
-    tolerance: Int64s = np.maximum(_END_SKEW_NS, shorter // _END_SKEW_SHARE)
+    tolerance: Int64s = np.maximum(END_SKEW_NS, shorter // _END_SKEW_SHARE) + one.blur + other.blur
     return tolerance
 
 

@@ -33,11 +33,11 @@ What each finding means. Written by `make docs` from `gapfinder/findings/rules/`
 matters by itself. Findings come most lost time first, what is info last.
 
 **Nothing is lost twice.** Every ns of a hole has one cause, and each cause is charged to one rule. Exposed transfer
-goes to the first of these that applies: single-stream (all of a lane's), slow-link (what a good link would save),
-many-small-collectives, zero-overlap-off, accumulation-not-skipping-sync, overlap-broken, late-buckets,
-exposed-collective. It is divided among operations by their exposed time. Waiting goes to straggler, as far as the
-straggler explains it, then to unbalanced-input or exposed-collective. Copies go to pageable-copies, then to
-offload-copies or exposed-copies. Time in blanks too short for a hole goes to many-small-collectives, then to
+goes to the first of these that applies: single-stream (all of a lane's), slow-nic and slow-link (what a good link
+would save), many-small-collectives, zero-overlap-off, accumulation-not-skipping-sync, overlap-broken, late-buckets,
+exposed-collective. It is divided among operations by their exposed time. Waiting goes to slow-node and then to
+straggler, as far as those explain it, then to unbalanced-input or exposed-collective. Copies go to pageable-copies,
+then to offload-copies or exposed-copies. Time in blanks too short for a hole goes to many-small-collectives, then to
 launch-bound where kernels are tiny. Host time that nothing explains is launch-bound as long as the host launches, and
 host-code where it is silent. Warm-up belongs to no rule.
 

@@ -18,7 +18,8 @@ from gapfinder.findings.speeds import Speeds, hint
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gapfinder.explanations import Buckets, CollectiveSummary
+    from gapfinder.explanations import Buckets, CollectiveSummary, Straggler
+    from gapfinder.hosts import Host
     from gapfinder.model import Analysis, Lane
 
 LATE_START = 0.5
@@ -53,8 +54,13 @@ def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
     for one, weight in zip(analysis.collectives, weights, strict=True):
         part = left * weight // weight_left if weight_left else 0
         left, weight_left = left - part, weight_left - weight
-        avoidable = round(part * (1 - speeds.share_of_possible(one))) if speeds.is_slow(one) else 0
-        yield "slow-link", avoidable
+        host = slow_nic_of(analysis, one)
+        if host is not None:
+            avoidable = round(part * (1 - 1 / (host.transfer_ratio or 1)))
+            yield "slow-nic", avoidable
+        else:
+            avoidable = round(part * (1 - speeds.share_of_possible(one))) if speeds.is_slow(one) else 0
+            yield "slow-link", avoidable
         if is_small(one):
             yield "many-small-collectives", part - avoidable
         elif hint(one) in sharding:
@@ -96,7 +102,10 @@ def _late_at_most(analysis: Analysis, one: Buckets, lost: int) -> int:
 
 def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
     left = lost_to(analysis, Cause.EXPOSED_WAIT)
-    for_stragglers = min(left, sum(straggler.lost_ns for straggler in analysis.stragglers))
+    for_nodes = min(left, sum(host.caused_wait_ns for host in analysis.hosts if host.is_slow))
+    yield "slow-node", for_nodes
+    left -= for_nodes
+    for_stragglers = min(left, sum(straggler.lost_ns for straggler in lone_stragglers(analysis)))
     yield "straggler", for_stragglers
     if left > for_stragglers:
         yield "unbalanced-input" if has_unbalanced_input(analysis) else "exposed-collective", left - for_stragglers
@@ -107,6 +116,20 @@ def _short(analysis: Analysis) -> Iterator[tuple[str, int]]:
     blanks = sum(short_blanks(lane) for _, lane in measured_lanes(analysis))
     small = sum(one.exposed_ns for one in analysis.collectives if is_small(one))
     yield "many-small-collectives", min(blanks, small)
+
+
+def lone_stragglers(analysis: Analysis) -> list[Straggler]:
+    """Return the stragglers that are slow by themselves, not because their whole host is."""
+    explained = {lane for host in analysis.hosts if host.is_slow for lane in host.lanes}
+    return [straggler for straggler in analysis.stragglers if straggler.lane not in explained]
+
+
+def slow_nic_of(analysis: Analysis, one: CollectiveSummary) -> Host | None:
+    """Return the host whose slow network an operation between some of the hosts went over; None without one."""
+    lanes = set(one.lanes)
+    met = [host for host in analysis.hosts if not lanes.isdisjoint(host.lanes)]
+    slow = [host for host in met if host.has_slow_nic]
+    return slow[0] if slow and 1 < len(met) < len(analysis.hosts) else None
 
 
 def transfer_weight(one: CollectiveSummary) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gapfinder.units import format_count
+from gapfinder.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,12 @@ def process_name(analysis: Analysis, index: int) -> str:
     process = analysis.processes[index]
     is_told = process.rank is not None and sum(one.rank == process.rank for one in analysis.processes) == 1
     return f"rank {process.rank}" if is_told else f"process {process.pid}"
+
+
+def clock_clause(analysis: Analysis) -> str:
+    """Return how well the clocks of the hosts agree, as the end of what is said about several; empty for one clock."""
+    residuals = [clock.residual_ns for clock in analysis.clocks if clock.residual_ns is not None]
+    return f" (clocks agree to {format_duration(max(residuals))})" if residuals else ""
 
 
 def range_name(text: str) -> str:

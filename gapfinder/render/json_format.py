@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StepSpread,
         Straggler,
     )
+    from gapfinder.hosts import Host, HostClock, LaneSteps
     from gapfinder.links import Link
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
@@ -49,6 +50,9 @@ def render_json(analysis: Analysis) -> str:
         "step_spreads": [_plain(spread) for spread in analysis.step_spreads],
         "stragglers": [_plain(straggler) for straggler in analysis.stragglers],
         "world_size": analysis.world_size,
+        "clocks": [_plain(clock) for clock in analysis.clocks],
+        "hosts": [_plain(host) for host in analysis.hosts],
+        "lane_steps": None if analysis.lane_steps is None else _lane_steps(analysis.lane_steps),
         "processes": [_process(process) for process in analysis.processes],
         "slow_ranks": [_plain(slow) for slow in analysis.slow_ranks],
         "findings": [_finding(finding) for finding in analysis.findings],
@@ -163,10 +167,26 @@ def _evidence(hole: Hole) -> Object:
 
 
 def _plain(
-    value: Link | CollectiveSummary | KernelTotal | SlowRank | StepCommunication | StepSpread | Straggler | Evidence,
+    value: Link
+    | CollectiveSummary
+    | Host
+    | HostClock
+    | KernelTotal
+    | LaneSteps
+    | SlowRank
+    | StepCommunication
+    | StepSpread
+    | Straggler
+    | Evidence,
 ) -> Object:
     """Return a result as an object with the names of its fields."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _lane_steps(steps: LaneSteps) -> Object:
+    """Return the matrices with a line for each step."""
+    matrices = {"own_ns": [list(row) for row in steps.own_ns], "wait_ns": [list(row) for row in steps.wait_ns]}
+    return _plain(steps) | matrices
 
 
 def _finding(finding: Finding) -> Object:

@@ -10,6 +10,7 @@ from gapfinder.render.cause_bars import cause_bars
 from gapfinder.render.cause_tables import collective_table, straggler_table
 from gapfinder.render.finding_words import lost_words
 from gapfinder.render.hole_tables import hole_table, name_table
+from gapfinder.render.host_tables import clock_table, critical_table, host_table
 from gapfinder.render.lane_tables import lane_steps, lane_table, shown_lanes, shown_steps, step_table
 from gapfinder.render.page_parts import budget_bar, escape, page, section, table_html
 from gapfinder.render.parts import is_known, parts
@@ -44,13 +45,16 @@ def _body(analysis: Analysis) -> Iterator[str]:
     if analysis.lanes:
         yield from _budgets(analysis)
         yield from cause_bars(analysis, limit=_LANES)
+        yield section(host_table(analysis, limit=_LANES))
         yield section(straggler_table(analysis))
+        yield section(critical_table(analysis, limit=_STEPS))
         yield section(collective_table(analysis, limit=_COLLECTIVES))
         yield section(lane_table(analysis, limit=_LANES))
         yield section(hole_table(analysis, limit=_HOLES))
         yield section(step_table(analysis, limit=_LANES))
         yield section(spread_table(analysis, limit=_STEPS))
         yield from _steps(analysis)
+        yield section(clock_table(analysis, limit=_LANES))
         yield section(name_table(analysis, limit=_NAMES))
     yield from map(section, process_tables(analysis, limit=_LANES, steps=_STEPS))
     remarks = notes(analysis)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.render.cause_tables import cause_table, collective_table, straggler_table
 from gapfinder.render.hole_tables import hole_table, name_table
+from gapfinder.render.host_tables import clock_table, critical_table, host_table
 from gapfinder.render.lane_tables import lane_table, longest_steps, step_table
 from gapfinder.render.process_tables import process_tables
 from gapfinder.render.spread_table import spread_table
@@ -25,12 +26,15 @@ def report_tables(analysis: Analysis, *, lanes: int, holes: int) -> list[Table]:
     tables = (
         lane_table(analysis, limit=lanes),
         cause_table(analysis, limit=lanes),
+        host_table(analysis, limit=lanes),
         straggler_table(analysis),
+        critical_table(analysis, limit=_STEPS),
         collective_table(analysis, limit=_COLLECTIVES),
         step_table(analysis, limit=lanes),
         spread_table(analysis, limit=_STEPS),
         longest_steps(analysis, limit=_STEPS),
         *on_the_host,
+        clock_table(analysis, limit=lanes),
         hole_table(analysis, limit=holes),
         name_table(analysis, limit=_NAMES),
     )

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gapfinder.analysis.alignment import Clock, match_job
 from gapfinder.analysis.hints import OPERATIONS
-from gapfinder.analysis.matching import NOT_KNOWN, LaneCommunication, match_lanes
+from gapfinder.analysis.matching import NOT_KNOWN, CommunicationTimes, LaneCommunication
 
 US, MS = 1_000, 1_000_000
 REDUCE, GATHER, SEND, BROADCAST = (OPERATIONS.index(o) for o in ("AllReduce", "AllGather", "SendRecv", "Broadcast"))
@@ -18,13 +19,20 @@ def lane(*spans: tuple[int, int], file=0, streams=None, operations=None, communi
     """One lane's operations as (start, end) in µs, all-reduces on one stream unless told."""
     count = len(spans)
     return LaneCommunication(
-        file=file,
+        clock=file,
         starts=np.array([start * US for start, _ in spans], np.int64),
         ends=np.array([end * US for _, end in spans], np.int64),
         streams=np.array(streams or [0] * count, np.int64),
         operations=np.array(operations or [REDUCE] * count, np.int64),
         communicators=np.array(communicators or [NOT_KNOWN] * count, np.int64),
     )
+
+
+def match_lanes(lanes: list[LaneCommunication]) -> list[CommunicationTimes]:
+    """Match lanes whose reports tell no wall clock."""
+    count = max((one.clock for one in lanes), default=-1) + 1
+    clocks = [Clock(name=f"report {number}", is_utc=False) for number in range(count)]
+    return match_job(lanes, clocks).times
 
 
 def groups(lanes: list[LaneCommunication]) -> set[frozenset[tuple[int, int]]]:
@@ -250,15 +258,16 @@ def test_rows_that_are_gone_are_never_matched_to_others(lanes, data):
     kept = data.draw(st.sets(st.integers(0, len(lanes[0]) - 1)))
     rows = np.array(sorted(kept), np.int64)
     names = ("starts", "ends", "streams", "operations", "communicators")
-    cut = LaneCommunication(file=lanes[victim].file, **{n: getattr(lanes[victim], n)[rows] for n in names})
+    cut = LaneCommunication(clock=lanes[victim].clock, **{n: getattr(lanes[victim], n)[rows] for n in names})
     for group in groups([cut if at == victim else one for at, one in enumerate(lanes)]):
         assert len({int(rows[row]) if at == victim else row for at, row in group}) == 1
 
 
-def test_a_communicator_makes_order_enough():
-    here = lane((0, 50), (1000, 1050), communicators=[7, 7])
-    there = lane((0, 50), (90_000, 90_050), communicators=[7, 7], file=1)
-    assert groups([here, there]) == pairs((0, 0), (1, 1))
+def test_a_communicator_tells_what_the_order_cannot():
+    here, there = [(0, 50), (1000, 1050)], [(90_000, 90_050), (91_000, 91_050)]
+    for communicator, found in ((7, pairs((0, 0), (1, 1))), (8, set())):
+        lanes = [lane(*here, communicators=[7, 7]), lane(*there, communicators=[communicator] * 2, file=1)]
+        assert groups(lanes) == found
 
 
 def test_replicas_in_other_files_that_only_nearly_fit_are_left_out():
@@ -277,7 +286,7 @@ def test_many_are_matched_in_time_that_grows_with_them_alone(file):
     zeros = np.zeros(len(ends), np.int64)
     lanes = [
         LaneCommunication(
-            file=file * number,
+            clock=file * number,
             starts=ends - 100_000 - 5_000 * number,
             ends=ends,
             streams=zeros,

@@ -13,6 +13,7 @@ from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, 
 from gapfinder.findings import find
 from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
+from gapfinder.hosts import Host, HostClock
 from gapfinder.links import Link, LinkSource
 from gapfinder.model import Analysis
 from gapfinder.processes import Phase, SlowRank
@@ -573,6 +574,90 @@ def test_who_waits_most_for_data_is_named():
 def test_where_there_is_gpu_work_its_holes_tell_who_is_starved():
     starved = on_the_host({Phase.DATA_LOADING: 60, Phase.FORWARD: 40})
     assert found(replace(quiet(), processes=starved.processes)) == {}
+
+
+def beside(name: str, lanes: tuple[int, ...], **others: object) -> Host:
+    """Return a host whose lanes are as fast as those of the others."""
+    usual = Host(
+        host=name,
+        lanes=lanes,
+        compute_ns=80 * MS,
+        own_ns=90 * MS,
+        own_ratio=1.0,
+        slow_steps=(0, 8),
+        caused_wait_ns=0,
+        transfer_ratio=1.0,
+        is_slow=False,
+        has_slow_nic=False,
+    )
+    return replace(usual, **others)
+
+
+def on_hosts(*hosts: Host, cause: Cause = WAIT, **others: object) -> Analysis:
+    """Return a job of two lanes on each host that lose 100 ms each."""
+    return replace(lost(cause, lanes=2 * len(hosts), **others), hosts=hosts)
+
+
+def test_equal_hosts_are_not_named():
+    equal = on_hosts(beside("node0", (0, 1)), beside("node1", (2, 3)))
+    assert losses(equal) == {"exposed-collective": 400}
+
+
+def test_a_slow_host_takes_its_waits_and_its_lanes_are_no_stragglers():
+    stragglers = (slow(2, 150), slow(0, 40))
+    node = beside(
+        "node1", (2, 3), own_ratio=1.25, slow_steps=(7, 8), caused_wait_ns=300 * MS, compute_ns=100 * MS, is_slow=True
+    )
+    analysis = on_hosts(beside("node0", (0, 1)), node, stragglers=stragglers)
+    assert losses(analysis) == {"slow-node": 300, "straggler": 40, "exposed-collective": 60}
+    finding = found(analysis)["slow-node"]
+    assert finding.title == "node1 is slower than the other hosts, which wait"
+    assert "in 7 of 8 steps even the fastest of rank 2 and rank 3 on node1" in finding.detail
+    assert "1.25 times as long; it computes 100.0 ms a step, the others 80.00 ms" in finding.detail
+    assert found(analysis)["straggler"].title == "Rank 0 is slower than the others, which wait"
+
+
+def test_a_host_is_charged_no_more_than_was_waited():
+    node = beside("node1", (2, 3), caused_wait_ns=10_000 * MS, is_slow=True)
+    assert losses(on_hosts(beside("node0", (0, 1)), node)) == {"slow-node": 400}
+
+
+def test_a_slow_nic_takes_what_the_others_need_less_and_no_slow_link_is_named():
+    links = tuple(
+        collective("SendRecv", lanes=lanes, bus_bandwidth=speed, communicator=str(lanes))
+        for lanes, speed in (((0, 2), 1e9), ((2, 4), 1e9), ((4, 0), 4e9))
+    )
+    hosts = (beside("node0", (0, 1)), beside("node1", (2, 3)), beside("node2", (4, 5)))
+    assert set(losses(on_hosts(*hosts, cause=TRANSFER, collectives=links))) == {"slow-link", "exposed-collective"}
+    named = (hosts[0], replace(hosts[1], transfer_ratio=4.0, has_slow_nic=True), hosts[2])
+    analysis = on_hosts(*named, cause=TRANSFER, collectives=links)
+    # two of three equal operations took 600 ms of transfer; three quarters of theirs is too much
+    assert losses(analysis) == {"slow-nic": 300, "exposed-collective": 300}
+    finding = found(analysis)["slow-nic"]
+    assert finding.title == "The network of node1 is slower than that of the other hosts"
+    assert "(SendRecv, 160.0 ms summed over lanes) take 4.00 times" in finding.detail
+
+
+def test_a_slow_nic_that_costs_nothing_is_still_named():
+    named = (beside("node0", (0, 1)), beside("node1", (2, 3), transfer_ratio=4.0, has_slow_nic=True))
+    assert found(replace(job(*(one_lane(rank=r) for r in range(4))), hosts=named))["slow-nic"].lost_ns == 0
+
+
+def test_how_well_clocks_agree_is_told_with_what_is_said_of_hosts():
+    node = beside("node1", (2, 3), caused_wait_ns=100 * MS, is_slow=True)
+    clock = HostClock(
+        host="node1",
+        lanes=(2, 3),
+        reference="node0",
+        is_utc=True,
+        at_utc_ns=0,
+        offset_ns=5 * MS,
+        drift_ppm=1.0,
+        residual_ns=2_345,
+        collectives=9,
+    )
+    analysis = replace(on_hosts(beside("node0", (0, 1)), node), clocks=(clock,))
+    assert found(analysis)["slow-node"].detail.endswith("(clocks agree to 2.345 µs).")
 
 
 def test_every_rule_fires_somewhere_here():

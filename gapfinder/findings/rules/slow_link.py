@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill
+from gapfinder.findings.exposed import exposed_bill, slow_nic_of
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.speeds import SLOW_SHARE, Speeds, share_of_ideal, share_of_own_best
@@ -53,7 +53,7 @@ def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where an operation is far below its ideal."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     speeds = Speeds(analysis)
-    slow = [one for one in analysis.collectives if speeds.is_slow(one)]
+    slow = [one for one in analysis.collectives if speeds.is_slow(one) and slow_nic_of(analysis, one) is None]
     if not slow:
         return None
     worst = max(slow, key=lambda one: one.exposed_ns)

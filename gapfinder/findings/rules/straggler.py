@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill
+from gapfinder.findings.exposed import exposed_bill, lone_stragglers
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import lane_name, listed
@@ -25,7 +25,8 @@ PAGE = Page(
         "Work time of each lane and step against the median over lanes; what differs is the largest of compute time,"
         " launches and data loading. Where nsys sampled GPU metrics (--gpu-metrics-devices), longer compute is put "
         "down to clocks if its clock is 5 % or more under the median and explains half of it. Lost is what the other "
-        "lanes waited inside their collectives. Needs two lanes or more."
+        "lanes waited inside their collectives. Needs two lanes or more. Where all lanes of a host are slow, it is "
+        "slow-node."
     ),
     change=(
         (
@@ -54,15 +55,16 @@ def rule(analysis: Analysis) -> Finding | None:
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     if not lost:
         return None
-    worst = max(analysis.stragglers, key=lambda straggler: straggler.lost_ns)
-    names = listed([lane_name(analysis, straggler.lane) for straggler in analysis.stragglers])
-    verb = "is" if len(analysis.stragglers) == 1 else "are"
+    stragglers = lone_stragglers(analysis)
+    worst = max(stragglers, key=lambda straggler: straggler.lost_ns)
+    names = listed([lane_name(analysis, straggler.lane) for straggler in stragglers])
+    verb = "is" if len(stragglers) == 1 else "are"
     return finding(
         analysis,
         PAGE,
         lost_ns=lost,
         title=f"{names[0].upper()}{names[1:]} {verb} slower than the others, which wait",
-        detail=f"{amount(analysis, lost)}: {'; '.join(_described(analysis, one) for one in analysis.stragglers)}.",
+        detail=f"{amount(analysis, lost)}: {'; '.join(_described(analysis, one) for one in stragglers)}.",
         lane=worst.lane,
         always=True,
     )

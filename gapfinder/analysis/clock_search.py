@@ -1,0 +1,144 @@
+"""Finds how far two clocks are apart before anybody knows which of their communication operations are the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gapfinder.analysis.clock_lines import ClockLine, fit_line
+from gapfinder.analysis.hints import OPERATIONS, ROOTED
+from gapfinder.analysis.tracks import AS_SURE, END_SKEW_NS, NOT_KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.matching import LaneCommunication
+
+    Bools = NDArray[np.bool_]
+
+# Members of a collective end together, those of a broadcast or a send need not.
+_NOT_TELLING = np.array([OPERATIONS.index(name) for name in sorted({*ROOTED, "SendRecv"})], np.int64)
+
+# A chunk is so short that drift does not blur it, and long enough for a step or two.
+_MOST_CHUNKS, _CHUNK, _MOST_IN_CHUNK = 32, 64, 512
+_WIDTH_NS = 2 * END_SKEW_NS
+_FEWEST = 4
+_SHARPNESS = 6
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """When the communication operations on one clock ended; each array has shape (n,), in order of end.
+
+    Attributes:
+        ends: ns on that clock.
+        kinds: (n, 2): operation and communicator.
+    """
+
+    ends: Int64s
+    kinds: Int64s
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @classmethod
+    def of(cls, lanes: Sequence[LaneCommunication]) -> Ends:
+        """Return the ends of all lanes on one clock."""
+        names = ("ends", "operations", "communicators")
+        columns = ([np.empty(0, np.int64), *(getattr(lane, name) for lane in lanes)] for name in names)
+        ends, operations, communicators = map(np.concatenate, columns)
+        order = np.lexsort((communicators, operations, ends))
+        return cls(ends[order], np.stack([operations, communicators], axis=1)[order])
+
+    def of_kind(self, operation: int, communicator: int) -> Ends:
+        """Return the operations of one kind."""
+        return self.select((self.kinds[:, 0] == operation) & (self.kinds[:, 1] == communicator))
+
+    def select(self, keep: Bools) -> Ends:
+        """Return the operations where `keep` (shape (n,)) is true."""
+        return Ends(self.ends[keep], self.kinds[keep])
+
+
+def is_telling(operations: Int64s) -> Bools:
+    """Say which operations end on all their members together; shape as given."""
+    return ~np.isin(operations, _NOT_TELLING)
+
+
+def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
+    """Return how far `other` is ahead of `one`, at most `reach` ns; None where nothing tells.
+
+    Operations that are the same collective are all equally far apart, whereas others are apart by anything. So among
+    the distances between all operations of one kind, the true one is where most of them are. Kinds whose communicator
+    is known are looked at together; of the others each by itself, because hosts that run in step have operations of
+    the same kind by themselves at nearly the same time, only less exactly so.
+    """
+    for is_wanted in (is_telling, lambda operations: ~is_telling(operations)):
+        mine, theirs = (ends.select(is_wanted(ends.kinds[:, 0])) for ends in (one, other))
+        kinds = np.unique(theirs.kinds, axis=0)
+        is_told = kinds[:, 1] != NOT_KNOWN
+        groups = [kinds[is_told], *(kinds[at : at + 1] for at in np.flatnonzero(~is_told))]
+        lines = [_search(mine, theirs, kinds=group, reach=reach) for group in groups if len(group)]
+        found = [line for line in lines if line is not None]
+        if found:
+            return min(found, key=lambda line: line.scatter_ns)
+    return None
+
+
+def _search(one: Ends, other: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
+    """Return the line by the operations of some kinds (shape (kinds, 2)) alone."""
+    mine = {(operation, communicator): one.of_kind(operation, communicator).ends for operation, communicator in kinds}
+    theirs = other.select((other.kinds[:, None] == kinds).all(axis=2).any(axis=1))
+    chunks = np.array_split(np.arange(len(theirs)), max(1, min(_MOST_CHUNKS, len(theirs) // _CHUNK)))
+    parts = [Ends(theirs.ends[rows], theirs.kinds[rows]) for rows in (chunk[:_MOST_IN_CHUNK] for chunk in chunks)]
+    peaks = [_peak(*_distances(mine, part, reach=reach)) for part in parts]
+    found = [peak for peak in peaks if peak is not None]
+    if len(found) <= _HALF * len(parts):
+        return None
+    middles, medians = (np.array([int(np.median(peak[side])) for peak in found], np.int64) for side in (0, 1))
+    line = fit_line(middles, medians)
+    fits = np.abs(medians - line.ahead(middles)) <= END_SKEW_NS
+    if fits.mean() <= _HALF:
+        return None
+    times, ahead = (np.concatenate([p[side] for p, fit in zip(found, fits, strict=True) if fit]) for side in (0, 1))
+    return fit_line(times, ahead)
+
+
+def _distances(by_kind: dict[tuple[int, int], Int64s], other: Ends, *, reach: int) -> tuple[Int64s, Int64s]:
+    """Return (times, distances) of all pairs of one kind that are at most `reach` apart; times are of `other`."""
+    times, distances = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for (operation, communicator), ends in by_kind.items():
+        own = other.of_kind(operation, communicator).ends
+        first, last = np.searchsorted(ends, own - reach), np.searchsorted(ends, own + reach, side="right")
+        counts = last - first
+        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+        times.append(np.repeat(own, counts))
+        distances.append(times[-1] - ends[place])
+    return np.concatenate(times), np.concatenate(distances)
+
+
+def _peak(times: Int64s, distances: Int64s) -> tuple[Int64s, Int64s] | None:
+    """Return (times, distances) where most distances are alike; None unless they stand out and lie close together."""
+    if len(distances) < _FEWEST:
+        return None
+    order = np.argsort(distances, kind="stable")
+    times, distances = times[order], distances[order]
+    ends = np.searchsorted(distances, distances + _WIDTH_NS, side="right")
+    counts = ends - np.arange(len(distances))
+    if counts.max() < _FEWEST:
+        return None
+    # Steps repeat: a whole step away nearly as many are alike. Clocks that are set by a network agree to ms, so the
+    # true distance is the shortest of those.
+    often = np.flatnonzero(counts >= AS_SURE * counts.max())
+    nearest = np.abs(distances[often] + _WIDTH_NS // 2).min()
+    near = often[np.abs(distances[often] + _WIDTH_NS // 2) <= nearest + _WIDTH_NS]
+    best = int(near[np.argmax(counts[near])])
+    inside = slice(best, int(ends[best]))
+    if np.median(np.abs(distances[inside] - np.median(distances[inside]))) * _SHARPNESS > _WIDTH_NS:
+        return None
+    return times[inside], distances[inside]
