@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"{reason}, and GAPFINDER_REQUIRE asks for it", pytrace=False)
         if reason:
             pytest.skip(reason)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heeded_signals() -> None:
+    """Heed what a shell makes its background jobs ignore: a training that inherits it cannot be interrupted."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session", autouse=True)
