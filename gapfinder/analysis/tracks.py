@@ -83,9 +83,10 @@ def ends_together(one: Track, other: Track) -> tuple[Int64s, float] | None:
         return np.arange(len(one)), 1.0
     if len(one) == len(other) and np.array_equal(one.operations, other.operations):
         everything = np.arange(len(one))
-        share = _share(_is_same(one, other, everything), other.operations)
-        if share >= _SAME:
-            return everything, share
+        same = _is_same(one, other, everything)
+        share = _share(same, other.operations)
+        if share >= _SAME:  # the order holds for the rooted ones too, whose ends are apart
+            return np.where(same | np.isin(other.operations, _ROOTED_CODES), everything, NOT_KNOWN), share
     return _nearest_ends(one, other)
 
 
