@@ -14,7 +14,7 @@ from gapfinder.settings import compile_pattern
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -122,18 +122,18 @@ def find_step_ranges(ranges: pd.DataFrame, *, pattern: str | None = None) -> dic
         # torch writes the hook's ranges into the default domain; that they are process wide tells them from the user's
         kind=[f"{stems[code]} of {domain}{' process wide' * is_wide}" for code, domain, is_wide in parts],
     )
-    matching = found["process"].value_counts()
+    matching = found["process"].value_counts().to_dict()
     is_own = found["kind"].str.startswith(_OWN_KIND)
     found = found[is_own] if pattern is None and is_own.any() else found
     found = found[found["kind"] == _main_kind(found)]
     found = found.assign(end=found["end"].mask(found["is_open"], _OPEN_END), text=found["name"].astype(str))
     found = found.sort_values(["process", "start", "end", "text", "thread"], kind="stable")
     numbers = {text: _number(match) for text, match in zip(texts, matches, strict=True) if match is not None}
-    processes = [found.iloc[rows] for rows in _groups(found["process"].to_numpy())]
-    keys = [int(rows["process"].iloc[0]) for rows in processes]
+    columns = {name: found[name].to_numpy() for name in ("process", "start", "end", "text", "thread", "domain")}
+    processes = [{name: column[rows] for name, column in columns.items()} for rows in _groups(columns["process"])]
     return {
-        key: _step_ranges(rows, numbers=numbers, passed_over=int(matching[key]) - len(rows))
-        for key, rows in zip(keys, processes, strict=True)
+        (key := int(rows["process"][0])): _step_ranges(rows, numbers=numbers, matching=matching[key])
+        for rows in processes
     }
 
 
@@ -166,8 +166,9 @@ def _groups(*keys: NDArray[Any]) -> list[slice]:
     return [slice(first, last) for first, last in itertools.pairwise(edges)]
 
 
-def _step_ranges(found: pd.DataFrame, *, numbers: dict[str, int | None], passed_over: int) -> StepRanges:
-    names, starts, ends = found["text"].tolist(), found["start"].to_numpy(), found["end"].to_numpy()
+def _step_ranges(columns: Mapping[str, NDArray[Any]], *, numbers: dict[str, int | None], matching: int) -> StepRanges:
+    """Return the ranges of one process, of whose ranges `matching` match the pattern."""
+    names, starts, ends = columns["text"].tolist(), columns["start"], columns["end"]
     told = [numbers[name] for name in names]
     unique = len({number for number in told if number is not None}) == len(told)
     positions = [number if unique and number is not None else place for place, number in enumerate(told)]
@@ -176,10 +177,10 @@ def _step_ranges(found: pd.DataFrame, *, numbers: dict[str, int | None], passed_
         numbers=np.array(positions, np.int64),
         starts=starts,
         ends=ends,
-        threads=found["thread"].to_numpy(),
+        threads=columns["thread"],
         overlaps=int((starts[1:] < np.maximum.accumulate(ends)[:-1]).sum()),
-        domain=str(found["domain"].iloc[0]),
-        passed_over=passed_over,
+        domain=str(columns["domain"][0]),
+        passed_over=matching - len(names),
     )
 
 

@@ -23,7 +23,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # nsys that shows no sign of life for so long after the training ended will not finish.
 PATIENCE_S = 600.0
 _GRACE_S = 30.0
-_LOOK_S, _WATCH_S = 0.05, 0.25
+_LOOK_S, _WATCH_S = 0.02, 0.25
 _FIRST_WORD_S, _NEXT_WORD_S = 1.0, 15.0
 _DRAIN_S = 2.0
 _SIGNALLED = 128

@@ -241,7 +241,7 @@ def test_no_report_is_exit_code_4_only_when_the_training_went_well(tmp_path, scr
     surroundings["STUB"] = "nothing"
     well = run("-o", "a", script, 1, 0, folder=tmp_path, surroundings=surroundings)
     assert (well.returncode, "no Python process that imports torch" in well.stderr) == (4, True)
-    badly = run("-o", "b", script, 1, 9, folder=tmp_path, surroundings=surroundings)
+    badly = run("-o", "b", script, 20, 9, folder=tmp_path, surroundings=surroundings)
     assert (badly.returncode, record(tmp_path / "b")["outcome"]) == (9, "window never opened")
 
 
