@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 DATA_LOADING, CHECKPOINT, GARBAGE_COLLECTION = "data loading", "checkpoint", "garbage collection"
 OVER = "over"
+_STEPS_AHEAD = 64
+_STEPS_TO_REPORT = 8
 
 _Method = TypeVar("_Method", bound=Callable[..., bool])
 
@@ -168,14 +170,18 @@ class Recorder:
             self._end_micro_step()
             self._session.annotator.end(self._step)
             self._start_step()
-        self._session.report_if_due()
+        if self._session.steps < _STEPS_TO_REPORT or self._session.steps % _STEPS_TO_REPORT == 0:
+            self._session.report_if_due()
 
     def _start_step(self) -> None:
         if not self._session.begin_step():
             self._stop()
             return
         self._micro_steps = 0
-        self._step = self._session.annotator.start(f"step {self._session.steps}")
+        number = self._session.steps
+        if number % _STEPS_AHEAD == 0:
+            self._session.annotator.expect([f"step {one}" for one in range(number, number + _STEPS_AHEAD)])
+        self._step = self._session.annotator.start(f"step {number}")
 
     def _start_micro_step(self, *, is_synchronising: bool | None) -> None:
         text = f"micro-step {self._micro_steps}{' sync' if is_synchronising else ''}"
