@@ -38,7 +38,7 @@ clean: ## remove the virtual environment and the caches
 	touch $@
 
 .venv/installed: .venv/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[dashboard]'
 	touch $@
 
 .venv/tools: .venv/installed

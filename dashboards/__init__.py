@@ -1,1 +1,5 @@
-"""The interactive dashboard; it reads results made by `gapfinder` and is never imported by it at start-up."""
+"""The interactive dashboard: it shows what `gapfinder` measured, and `gapfinder` does without it.
+
+The tree is its pipeline: `store` keeps profiles, `data` opens them, `figures` and `components` draw, `pages` put those
+together, `routes` answer the browser's own requests, `app` and `server` make it a website.
+"""

@@ -6,25 +6,23 @@ All times are int64 nanoseconds on the report's own clock; intervals are half-op
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gapfinder.budget import Budget, Window
-    from gapfinder.explanations import (
-        Buckets,
-        Cause,
-        CollectiveSummary,
-        Evidence,
-        Finding,
-        HostActivity,
-        KernelTotal,
-        StepCommunication,
-        StepSpread,
-        Straggler,
-    )
-    from gapfinder.hosts import Host, HostClock, LaneSteps
-    from gapfinder.links import Link
-    from gapfinder.processes import SlowRank, TrainingProcess
+from gapfinder.budget import Budget, Window
+from gapfinder.explanations import (
+    Buckets,
+    Cause,
+    CollectiveSummary,
+    Evidence,
+    Finding,
+    HostActivity,
+    KernelTotal,
+    StepCommunication,
+    StepSpread,
+    Straggler,
+)
+from gapfinder.hosts import Host, HostClock, LaneSteps
+from gapfinder.links import Link
+from gapfinder.processes import SlowRank, TrainingProcess
 
 SCHEMA_VERSION = 1
 NO_COMMUNICATION = "no communication was captured"

@@ -1,0 +1,1 @@
+"""Parts that several pages are made of: cards, tables, notices, legends."""

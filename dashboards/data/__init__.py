@@ -1,0 +1,1 @@
+"""Opens prepared profiles and answers every question of the pages about them, with plain values."""

@@ -1,0 +1,169 @@
+"""A prepared profile's timeline in memory-mapped columns: operations, unions, holes, steps, ranges and calls.
+
+All times are int64 nanoseconds on the lane's own clock. The pages speak of nanoseconds since `Trace.origin_ns` on the
+shared clock; `LaneTrace.clock` leads from one to the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+    Int32s = NDArray[np.int32]
+    Int8s = NDArray[np.int8]
+
+
+class Kind(IntEnum):
+    """What a GPU operation counts as; the code in `Operations.kinds`."""
+
+    COMPUTE = 0
+    COMMUNICATION = 1
+    COPY = 2
+    GRAPH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a lane's own clock is read on the shared one: shared = own - offset_ns - drift_ppm * (own - at_ns) / 1e6."""
+
+    offset_ns: int = 0
+    drift_ppm: float = 0.0
+    at_ns: int = 0
+
+    def shared(self, own: int) -> int:
+        """Return a moment of the lane's own clock on the shared clock, rounded to whole ns."""
+        return own - self.offset_ns - round(self.drift_ppm * (own - self.at_ns) / 1e6)
+
+    def own(self, shared: int) -> int:
+        """Return a moment of the shared clock on the lane's own; within 1 ns the inverse of `shared`."""
+        guess = shared + self.offset_ns
+        return guess + round(self.drift_ppm * (guess - self.at_ns) / 1e6)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operations:
+    """Usable operations of one kind of one lane, in order of start; every array has shape (n,)."""
+
+    starts: Int64s
+    ends: Int64s
+    names: Int32s  # index into Trace.names
+    streams: Int32s
+    correlations: Int64s  # -1 where unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Busy:
+    """When at least one operation of a kind runs: the union, and the time covered before each interval.
+
+    Attributes:
+        starts, ends: shape (n,); disjoint, in order.
+        before: shape (n,), ns covered before starts[i]; so F(t) is one search.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    before: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holes:
+    """Every hole of one lane in order of time, as many as the analysis counted; shape (n,), ns.
+
+    Attributes:
+        causes: main cause; index into the members of `gapfinder.explanations.Cause`.
+        shares: shape (n, causes), ns by cause; each row adds up to the hole.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    idle: Int64s
+    exposed: Int64s
+    copy_only: Int64s
+    causes: Int8s
+    shares: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """All steps of one lane with GPU work, complete or not; shape (n,), in order of time."""
+
+    numbers: Int64s
+    starts: Int64s
+    ends: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """What threads of a process did on the host, in order of start; every array has shape (n,).
+
+    Attributes:
+        names: index into Trace.names.
+        threads: globalTid.
+        depths: how many events of the same thread are around it; 0 for the outermost.
+        kinds: for calls 0 CUDA, 1 operating system, 2 profiler or driver overhead; for ranges index into Trace.domains.
+        correlations: of a CUDA call; -1 for everything else.
+    """
+
+    starts: Int64s
+    ends: Int64s
+    names: Int32s
+    threads: Int64s
+    depths: Int8s
+    kinds: Int8s
+    correlations: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessTrace:
+    """The host side of one process: NVTX ranges and calls, and the thread that launches most of its GPU work."""
+
+    ranges: Events
+    calls: Events
+    launching_thread: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneTrace:
+    """One lane, at its place in `Analysis.lanes`.
+
+    Attributes:
+        operations, busy: by kind; every kind is there, perhaps empty.
+        any_busy: the union of all kinds.
+        process: index into Trace.processes.
+    """
+
+    operations: dict[Kind, Operations]
+    busy: dict[Kind, Busy]
+    any_busy: Busy
+    holes: Holes
+    steps: Steps
+    clock: Clock
+    process: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """One profile's timeline.
+
+    Attributes:
+        origin_ns: first moment of any lane on the shared clock; pages count from here.
+        end_ns: last moment of any lane, since the origin.
+        names: text of every name, each once, exactly as captured (it may hold markup).
+        domains: texts of NVTX domains.
+        collectives: frame COLLECTIVES (gapfinder.tables), of every instance; its times are on the lanes' own clocks.
+    """
+
+    origin_ns: int
+    end_ns: int
+    names: tuple[str, ...]
+    domains: tuple[str, ...]
+    lanes: tuple[LaneTrace, ...]
+    processes: tuple[ProcessTrace, ...]
+    collectives: pd.DataFrame

@@ -1,0 +1,1 @@
+"""Preparing a profile in a process of its own, with progress, cancel, and limits of memory and time."""

@@ -1,0 +1,1 @@
+"""The pages, each as `layout(view)` and `register(app, view)`."""
