@@ -234,7 +234,7 @@ def test_a_memory_that_is_no_size_is_an_error(files):
 
 def test_ctrl_c_ends_a_worker_without_a_word():
     code = (
-        "from gapfinder.cluster.task import prepare_worker; import os, signal\n"
+        "from gapfinder.cluster.process import prepare_worker; import os, signal\n"
         "prepare_worker(None); os.kill(os.getpid(), signal.SIGINT)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=False)
