@@ -90,7 +90,7 @@ def missing_ranks(
         missing = format_count(without, "rank") if without else ""
     else:
         numbers = format_numbers(_runs_between(sorted(rank for rank in seen if rank < world_size), end=world_size))
-        missing = f"rank {numbers}" if numbers else ""
+        missing = f"rank{'' if numbers.isdigit() else 's'} {numbers}" if numbers else ""
     if not missing:
         return ()
     what = "no GPU work" if busy else "nothing"
