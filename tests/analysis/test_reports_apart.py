@@ -1,4 +1,4 @@
-"""Reports of one host whose wall clocks disagree are named; those that agree, or have nothing in common, are not."""
+"""Reports that do not belong together are named: by wall clocks that disagree, by ranks twice, by sizes of the job."""
 
 from __future__ import annotations
 
@@ -51,3 +51,19 @@ def test_of_two_reports_both_are_named(reports):
     move_wall_clock(reports[1], ns=5_000_000_000)
     (note,) = apart(reports[:2])
     assert note.startswith(f"rank_0.sqlite, rank_1.sqlite: {APART}")
+
+
+def test_ranks_that_are_there_twice_are_named(reports):
+    notes = analyze(load_profile(path) for path in [*reports, *reports[:2], reports[4]]).coverage.notes
+    assert "more than one report of ranks 0 to 1, 4: copies, or several runs; analyze each run by itself" in notes
+
+
+def test_reports_of_jobs_of_several_sizes_are_named(reports, tmp_path):
+    other = tmp_path / "other"
+    build_fleet(other, Job(hosts=1, gpus=2, steps=2, layers=1, faults=frozenset()))
+    notes = analyze(map(load_profile, [*reports, other / "rank_0.sqlite"])).coverage.notes
+    assert "reports of several jobs (world sizes 2, 6); analyze each by itself" in notes
+
+
+def test_a_whole_job_is_one_run(reports):
+    assert not any("itself" in note for note in analyze(map(load_profile, reports)).coverage.notes)

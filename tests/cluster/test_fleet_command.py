@@ -18,7 +18,7 @@ FAULTS = frozenset(Fault) - {Fault.SLOW_GPU}
 
 def simulated(folder: Path, faults: frozenset[Fault]) -> Path:
     """18 ranks on 6 hosts: the smallest job that has a rank 17, and other hosts enough to compare with."""
-    build_fleet(folder, Job(hosts=6, gpus=3, steps=8, layers=2, faults=faults))
+    build_fleet(folder, Job(hosts=6, gpus=3, steps=6, layers=1, faults=faults))
     return folder
 
 
