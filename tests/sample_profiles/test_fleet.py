@@ -426,5 +426,15 @@ def test_a_repeated_job_still_agrees_over_its_reports(tmp_path):
 
 def test_a_cut_report_is_not_repeated(tmp_path, capsys):
     with pytest.raises(SystemExit):
-        main([str(tmp_path), "--hosts=2", "--gpus=1", "--steps=1", "--layers=1", "--faults=truncated-report", "--kernels=9"])
+        main(
+            [
+                str(tmp_path),
+                "--hosts=2",
+                "--gpus=1",
+                "--steps=1",
+                "--layers=1",
+                "--faults=truncated-report",
+                "--kernels=9",
+            ]
+        )
     assert "a report that is cut off cannot be repeated" in capsys.readouterr().err
