@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if options.kernels is not None:
         truth_path(options.output).unlink()
-        write_tiled(options.output, kernels=options.kernels)
+        write_tiled([options.output], kernels=options.kernels)
     return 0
 
 

@@ -18,6 +18,7 @@ from sample_profiles.job import GPUS, HOSTS, LAYERS, SEED, STEPS, Fault, HostClo
 from sample_profiles.network import Network
 from sample_profiles.simulator import run
 from sample_profiles.states import CAPTURE_CLOCK_NS, FIRST_PID, PID_STRIDE, State, training_program
+from sample_profiles.tiling import write_tiled
 from sample_profiles.trace import Process
 from sample_profiles.writer import Session, write_export
 
@@ -119,6 +120,14 @@ def _session(clock: HostClock, *, started: int, gpus: int) -> Session:
     return Session(started_utc_ns=began, clock=lambda time: clock.read(time) - began, gpus=gpus)
 
 
+def _repeat(folder: Path, job: Job, *, kernels: int) -> None:
+    """Repeat the written reports until each has so many kernels; the truth, which no longer holds, goes."""
+    if job.truncated_rank is not None:
+        raise ValueError(f"a report that is cut off cannot be repeated; leave out {Fault.TRUNCATED_REPORT}")
+    (folder / TRUTH_FILE).unlink()
+    write_tiled(sorted(folder.glob("*.sqlite")), kernels=kernels)
+
+
 def parse_faults(text: str) -> frozenset[Fault]:
     """Return the faults that `all`, `none` or names with commas between them stand for.
 
@@ -144,6 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--faults", default="all", help=f"all, none, or some of {','.join(Fault)}")
     parser.add_argument("--per-host", action="store_true", help="one report for each host, not for each rank")
     parser.add_argument("--no-payloads", action="store_true", help="leave out what NCCL attaches to its ranges")
+    parser.add_argument("--kernels", type=int, help="repeat the job until each report has this many; leaves no truth")
     options = parser.parse_args(arguments)
     try:
         job = Job(
@@ -155,6 +165,8 @@ def main(arguments: list[str] | None = None) -> int:
             faults=parse_faults(options.faults),
         )
         build_fleet(options.folder, job, has_payloads=not options.no_payloads, per_host=options.per_host)
+        if options.kernels is not None:
+            _repeat(options.folder, job, kernels=options.kernels)
     except ValueError as error:
         parser.error(str(error))
     return 0

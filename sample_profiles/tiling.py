@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sample_profiles import schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -35,19 +36,36 @@ _SHIFTED = {
 }
 
 
-def write_tiled(path: Path, *, kernels: int) -> None:
-    """Repeat what the profile at `path` holds until it has at least `kernels` kernels.
+def write_tiled(paths: Sequence[Path], *, kernels: int) -> None:
+    """Repeat what the profiles at `paths` hold until each has at least `kernels` kernels.
 
     Times, correlation ids and step numbers go on from copy to copy; rows come out nearly sorted, as in a real export.
+    Profiles of one job are repeated together, equally often and after the same time, so that they still agree.
     SQLite does the copying itself: ten million kernels and as many calls take about a minute.
     """
+    sizes = [_size(path) for path in paths]
+    tiles = -(-kernels // min(count for count, _ in sizes))
+    for path in paths:
+        _write(path, tiles=tiles, period=max(period for _, period in sizes))
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Return how many kernels a profile has, and the time after which a copy of it may begin."""
+    with closing(sqlite3.connect(path)) as connection:
+        return _number(connection, f"SELECT count(*) FROM {_KERNELS}"), _period(connection, _tables(connection))
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return [table for table in _EVENT_TABLES if table in present]
+
+
+def _write(path: Path, *, tiles: int, period: int) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;")
-        present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        tables = [table for table in _EVENT_TABLES if table in present]
-        tiles = -(-kernels // _number(connection, f"SELECT count(*) FROM {_KERNELS}"))
+        tables = _tables(connection)
         shifts = {
-            "period": _period(connection, tables),
+            "period": period,
             "calls": 1 + _number(connection, "SELECT max(correlationId) FROM CUPTI_ACTIVITY_KIND_RUNTIME"),
             "steps": _number(connection, f"SELECT count(DISTINCT text) FROM {_RANGES} WHERE text LIKE 'step %'"),
         }

@@ -16,7 +16,7 @@ from gapfinder.analysis.link import MACHINE_SHIFT, find_link
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.processes import join_processes
-from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks
+from gapfinder.analysis.ranks import RankMark, common_world_size, missing_ranks, several_runs
 from gapfinder.analysis.slow_ranks import find_slow_ranks, slow_rank_notes
 from gapfinder.analysis.step_waits import Waits, lane_steps
 from gapfinder.analysis.stragglers import compare_steps, find_stragglers, spread_of_steps, straggler_notes
@@ -110,7 +110,8 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         settings=settings,
     )
     uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
-    about_all = _missing_ranks(reports, settings=settings) + job.notes + uncompared
+    mixed = several_runs([report.rank_marks.values() for report in reports])
+    about_all = mixed + _missing_ranks(reports, settings=settings) + job.notes + uncompared
     machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
     link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
     rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)

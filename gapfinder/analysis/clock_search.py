@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from gapfinder.analysis.clock_lines import ClockLine, fit_line
 from gapfinder.analysis.hints import OPERATIONS, ROOTED
@@ -80,20 +81,20 @@ def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
     """
     for is_wanted in (is_telling, lambda operations: ~is_telling(operations)):
         mine, theirs = (ends.select(is_wanted(ends.kinds[:, 0])) for ends in (one, other))
-        kinds = np.unique(theirs.kinds, axis=0)
+        kinds = np.unique(pd.DataFrame(theirs.kinds).drop_duplicates().to_numpy(), axis=0)
         is_told = kinds[:, 1] != NOT_KNOWN
-        groups = [kinds[is_told], *(kinds[at : at + 1] for at in np.flatnonzero(~is_told))]
-        lines = [_search(mine, theirs, kinds=group, reach=reach) for group in groups if len(group)]
+        groups = [(kinds[is_told], theirs.select(theirs.kinds[:, 1] != NOT_KNOWN))] if is_told.any() else []
+        groups += [(kind[None], theirs.of_kind(*kind.tolist())) for kind in kinds[~is_told]]
+        lines = [_search(mine, own, kinds=group, reach=reach) for group, own in groups]
         found = [line for line in lines if line is not None]
         if found:
             return min(found, key=lambda line: line.scatter_ns)
     return None
 
 
-def _search(one: Ends, other: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
-    """Return the line by the operations of some kinds (shape (kinds, 2)) alone."""
+def _search(one: Ends, theirs: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
+    """Return the line by the operations of some kinds (shape (kinds, 2)) alone; `theirs` are only those."""
     mine = {(operation, communicator): one.of_kind(operation, communicator).ends for operation, communicator in kinds}
-    theirs = other.select((other.kinds[:, None] == kinds).all(axis=2).any(axis=1))
     chunks = np.array_split(np.arange(len(theirs)), max(1, min(_MOST_CHUNKS, len(theirs) // _CHUNK)))
     parts = [Ends(theirs.ends[rows], theirs.kinds[rows]) for rows in (chunk[:_MOST_IN_CHUNK] for chunk in chunks)]
     peaks = [_peak(*_distances(mine, part, reach=reach)) for part in parts]

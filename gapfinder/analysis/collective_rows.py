@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.cost import bus_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -82,9 +83,15 @@ class CollectiveRows:
     def __len__(self) -> int:
         return len(self.lanes)
 
-    def select(self, keep: Bools) -> CollectiveRows:
-        """Return the operations where `keep` (shape (n,)) is true."""
+    def select(self, keep: Bools | Int64s) -> CollectiveRows:
+        """Return the operations where `keep` (shape (n,)) is true, or those at its places."""
         return CollectiveRows(**{field.name: getattr(self, field.name)[keep] for field in fields(self)})
+
+    def by_kind(self, count: int) -> Iterator[CollectiveRows]:
+        """Yield the operations of each kind, 0 to `count` - 1."""
+        order = np.argsort(self.keys, kind="stable")
+        edges = np.searchsorted(self.keys[order], np.arange(count + 1)).tolist()
+        yield from (self.select(order[first:last]) for first, last in pairwise(edges))
 
     @property
     def moving(self) -> Int64s:
@@ -170,12 +177,12 @@ def _prices(
     algorithm = np.full(len(sizes), np.nan)
     algorithm[known] = sizes[known] / moving[known] * _NS_PER_S
     factors = np.full(len(sizes), np.nan)
-    pairs, codes = np.unique(np.stack([operations[known], ranks[known]]), axis=1, return_inverse=True)
+    codes, firsts = _codes({"operation": operations[known], "ranks": ranks[known]})
     priced = [
         bus_factor(OPERATIONS[operation], count) if OPERATIONS[operation] in _PRICED else np.nan
-        for operation, count in pairs.T.tolist()
+        for operation, count in zip(operations[known][firsts].tolist(), ranks[known][firsts].tolist(), strict=True)
     ]
-    factors[known] = np.array(priced, np.float64)[codes.ravel()]
+    factors[known] = np.array(priced, np.float64)[codes]
     ideals = np.rint(factors * sizes * _NS_PER_S / bandwidths)
     has_ideal = ~np.isnan(ideals)
     return algorithm, algorithm * factors, np.where(has_ideal, np.nan_to_num(ideals), NOT_KNOWN).astype(np.int64)

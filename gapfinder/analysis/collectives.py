@@ -36,7 +36,7 @@ def summarise_collectives(
         kinds: what `rows.keys` counts.
         kept: communication of each lane.
     """
-    found = [_summary(kind, rows.select(rows.keys == key), kept=kept) for key, kind in enumerate(kinds)]
+    found = [_summary(kind, own, kept=kept) for kind, own in zip(kinds, rows.by_kind(len(kinds)), strict=True)]
     return tuple(sorted(found, key=lambda one: (-one.exposed_ns, -one.total_ns, one.operation, one.communicator)))
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.alignment import Clock, match_job
+from gapfinder.analysis.apart import reports_apart
 from gapfinder.hosts import HostClock
 from gapfinder.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gapfinder.analysis.alignment import Matched
     from gapfinder.analysis.clock_refining import Alignment
@@ -58,16 +59,21 @@ def match_reports(
     numbers, clocks = _clocks(reports, [place for place, _ in placed], files=files)
     base = min((report.start_utc_ns for report in reports if report.start_utc_ns is not None), default=0)
     starts = [reports[place].start_utc_ns for place, _ in placed]
+    communication = [one.communication.to_match(clock=numbers[place]) for place, one in placed]
     matched = match_job(
-        [one.communication.to_match(clock=numbers[place]) for place, one in placed],
+        communication,
         clocks,
         rebased=[0 if start is None else start - base for start in starts],
         step_ns=max((lane.steps.p50_ns for lane in lanes if lane.steps), default=None),
     )
     marks = [reports[place].rank_marks.get(one.process) for place, one in placed]
     hosts = [mark.host if mark and mark.host else files[place] for mark, (place, _) in zip(marks, placed, strict=True)]
+    apart = reports_apart(
+        communication, [own.instances for own in matched.times], reports=[place for place, _ in placed]
+    )
+    of_one_clock = tuple(_apart_notes(apart, clocks, files=files))
     if len(clocks) <= 1:
-        return MatchedJob(matched=matched, clocks=(), hosts=hosts, notes=())
+        return MatchedJob(matched=matched, clocks=(), hosts=hosts, notes=of_one_clock)
     found = tuple(
         _host_clock(
             clocks,
@@ -78,7 +84,7 @@ def match_reports(
         )
         for number, alignment in enumerate(matched.alignments)
     )
-    return MatchedJob(matched=matched, clocks=found, hosts=hosts, notes=tuple(_notes(found)))
+    return MatchedJob(matched=matched, clocks=found, hosts=hosts, notes=(*_notes(found), *of_one_clock))
 
 
 def _clocks(
@@ -122,8 +128,8 @@ def _notes(clocks: Sequence[HostClock]) -> Iterator[str]:
     residuals = [clock.residual_ns for clock in clocks if clock.residual_ns is not None]
     if residuals:
         yield (
-            f"what is compared between hosts is known to {format_duration(max(residuals))}: so far apart do 95 % of "
-            "their collectives end after their clocks were corrected"
+            f"what is compared between hosts is known to {format_duration(max(residuals))}: once their clocks are "
+            "corrected, 95 % of their collectives end no further apart than that"
         )
     without = [clock.host for clock in clocks if not clock.is_utc and clock.reference is not None]
     if without:
@@ -131,6 +137,15 @@ def _notes(clocks: Sequence[HostClock]) -> Iterator[str]:
     alone = [clock.host for clock in clocks if clock.reference is None]
     if alone:
         yield f"the clock of {_listed(alone)} was not aligned: no collective was found there and elsewhere"
+
+
+def _apart_notes(apart: Mapping[int, Sequence[int]], clocks: Sequence[Clock], *, files: Sequence[str]) -> Iterator[str]:
+    for number, places in apart.items():
+        yield (
+            f"{_listed([files[place] for place in places])}: no collective in common with the other reports of "
+            f"{clocks[number].name}, so nothing is said of who waited for whom there: another run, or was its wall "
+            "clock set between their starts?"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gapfinder.tables import PROCESS_MASK
 from gapfinder.units import format_count, format_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -70,6 +72,26 @@ def common_world_size(marks: Iterable[RankMark]) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
+def several_runs(reports: Sequence[Collection[RankMark]]) -> tuple[str, ...]:
+    """Say where the marks of all reports cannot be of one run, or some report is there twice; else nothing."""
+    sizes = sorted({mark.world_size for marks in reports for mark in marks})
+    seen = Counter(rank for marks in reports for rank in {mark.rank for mark in marks})
+    twice = format_numbers(_runs_of(sorted(rank for rank, count in seen.items() if count > 1)))
+    if len(sizes) > 1:
+        return (f"reports of several jobs (world sizes {', '.join(map(str, sizes))}); analyze each by itself",)
+    if twice:
+        what = "rank" if twice.isdigit() else "ranks"
+        return (f"more than one report of {what} {twice}: copies, or several runs; analyze each run by itself",)
+    return ()
+
+
+def _runs_of(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of each run of numbers in a sorted list."""
+    for _, run in groupby(enumerate(numbers), key=lambda placed: placed[1] - placed[0]):
+        members = [number for _, number in run]
+        yield members[0], members[-1]
+
+
 def missing_ranks(
     marks: Collection[RankMark], *, busy: Collection[RankMark | None], told: Collection[int], reports: int
 ) -> tuple[str, ...]:
@@ -90,7 +112,7 @@ def missing_ranks(
         missing = format_count(without, "rank") if without else ""
     else:
         numbers = format_numbers(_runs_between(sorted(rank for rank in seen if rank < world_size), end=world_size))
-        missing = f"rank {numbers}" if numbers else ""
+        missing = f"rank{'' if numbers.isdigit() else 's'} {numbers}" if numbers else ""
     if not missing:
         return ()
     what = "no GPU work" if busy else "nothing"

@@ -12,7 +12,7 @@ from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
-from gapfinder.cli.workers import chosen_workers, measured_files, worker_options
+from gapfinder.cli.workers import chosen_workers, expect_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
@@ -53,7 +53,7 @@ def analyze(  # noqa: PLR0913 (one for each option)
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
-
+    expect_workers(profiles, workers=workers, scheduler=scheduler)
     files, inputs = given_profiles(profiles, config=config)
     if output is not None:
         check_output(output, inputs=inputs, force=force)

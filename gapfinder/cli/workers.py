@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gapfinder.cluster import LeftOut, Workers
+    from gapfinder.cluster.measuring import LeftOut
+    from gapfinder.cluster.workers import Workers
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
@@ -29,11 +30,20 @@ def worker_options(command: Command) -> Command:
     return command
 
 
+def expect_workers(profiles: Sequence[Path], *, workers: int | None, scheduler: str | None) -> None:
+    """Let processes start to load their libraries before this one loads its own, where they are likely to be used."""
+    from gapfinder.cluster.workers import expect_processes
+
+    if scheduler is None:
+        expect_processes(profiles, count=workers)
+
+
 def chosen_workers(
     files: Sequence[Path], *, workers: int | None = None, memory: str | None = None, scheduler: str | None = None
 ) -> Workers:
     """Return where the options say that the reports are measured."""
-    from gapfinder.cluster import DaskWorkers, local_workers
+    from gapfinder.cluster.dask import DaskWorkers
+    from gapfinder.cluster.workers import local_workers
     from gapfinder.units import parse_bytes
 
     if scheduler is None:
@@ -53,7 +63,7 @@ def measured_files(
     from rich.console import Console
     from rich.markup import escape
 
-    from gapfinder.cluster import measure_files
+    from gapfinder.cluster.measuring import measure_files
     from gapfinder.units import format_count
 
     is_terminal = sys.stderr is not None and sys.stderr.isatty()

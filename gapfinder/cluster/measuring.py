@@ -87,11 +87,7 @@ def measure_files(
                 "its worker died twice; the system ends what takes too much memory, so measure it where there is more"
             )
     return Measured(
-        reports=tuple(
-            replace(unpack(answer), profile_path=files[place].parts)  # a worker may know it by another path
-            for place, answer in sorted(work.answers.items())
-            if isinstance(answer, bytes)
-        ),
+        reports=tuple(answer for _, answer in sorted(work.answers.items()) if not isinstance(answer, GapfinderError)),
         left_out=tuple(
             LeftOut(files[place], answer)
             for place, answer in sorted(work.answers.items())
@@ -109,7 +105,8 @@ class _Work:
     workers: Workers
     watch: Watch
     task: Task
-    answers: dict[int, bytes | GapfinderError] = field(default_factory=dict)
+    packed: dict[int, bytes] = field(default_factory=dict)
+    answers: dict[int, MeasuredReport | GapfinderError] = field(default_factory=dict)
 
     def run(self, places: Sequence[int]) -> tuple[list[int], list[int]]:
         """Run tasks until all are answered or some are lost; return which were not begun, and which were lost."""
@@ -119,12 +116,21 @@ class _Work:
             while running or (waiting and not lost):
                 while waiting and not lost and self._has_room(waiting[0], running):
                     place = waiting.pop(0)
-                    self.watch([self.files[at] for at in (*running.values(), place)], len(self.answers))
+                    done_before = len(self.answers) + len(self.packed)
+                    self.watch([self.files[at] for at in (*running.values(), place)], done_before)
                     path = self.workers.found_at(self.files[place])
                     running[executor.submit(self.task, path, self.settings)] = place
+                self._unpack()  # while the workers have something to do
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 lost += [place for future in done if not self._take(place := running.pop(future), future)]
+        self._unpack()
         return waiting, lost
+
+    def _unpack(self) -> None:
+        for place, packed in self.packed.items():
+            # a worker may know it by another path
+            self.answers[place] = replace(unpack(packed), profile_path=self.files[place].parts)
+        self.packed.clear()
 
     def _has_room(self, place: int, running: dict[Future[bytes], int]) -> bool:
         return self.workers.has_room(self.files[place], beside=[self.files[at] for at in running.values()])
@@ -132,7 +138,7 @@ class _Work:
     def _take(self, place: int, future: Future[bytes]) -> bool:
         """Keep a task's answer and return True; False where its worker died."""
         try:
-            self.answers[place] = future.result()
+            self.packed[place] = future.result()
         except GapfinderError as error:
             self.answers[place] = error
         except self.workers.lost():

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _BASE = 150_000_000
-_PER_BYTE = 1.3
-"""Peak memory per byte of an export; 1.25 was measured with 10 million kernels (docs/scale.md)."""
+_PER_BYTE = 1.7
+"""Peak memory per byte of an export; 1.25 to 1.63 were measured, the more the smaller it is (docs/scale.md)."""
 _UNPACKED = 8
 """Bytes of export per byte of a compressed export or of a report."""
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import copyreg
 import io
 import pickle
 import zlib
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from numpy.typing import NDArray
 
     from gapfinder.analysis import MeasuredReport
@@ -23,9 +25,7 @@ _NARROW = (np.int8, np.int16, np.int32)
 def pack(report: MeasuredReport) -> bytes:
     """Return the report as bytes."""
     stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = {**copyreg.dispatch_table, np.ndarray: _reduced}
-    pickler.dump(report)
+    _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(report)
     return stream.getvalue()
 
 
@@ -33,6 +33,31 @@ def unpack(packed: bytes) -> MeasuredReport:
     """Return what was packed; only for bytes from a process that this one started or trusts."""
     report: MeasuredReport = pickle.loads(packed)  # noqa: S301 (never a file's or a stranger's bytes)
     return report
+
+
+class _Pickler(pickle.Pickler):
+    """Writes arrays narrow, and results of which there are many by their fields in order: dataclasses ask for names."""
+
+    def reducer_override(self, obj: object) -> Any:  # noqa: ANN401 (what pickle takes)
+        """Return how to make `obj` again."""
+        if isinstance(obj, np.ndarray):
+            return _reduced(obj)
+        if is_dataclass(obj) and not isinstance(obj, type) and not hasattr(obj, "__dict__"):
+            return _rebuilt, (type(obj), *(slot.__get__(obj) for slot in _slots(type(obj))))
+        return NotImplemented
+
+
+@cache
+def _slots(kind: type[DataclassInstance]) -> tuple[Any, ...]:
+    """Return what gets and sets each field of a class with slots, though it be frozen."""
+    return tuple(getattr(kind, field.name) for field in fields(kind))
+
+
+def _rebuilt(kind: type[DataclassInstance], *values: object) -> DataclassInstance:
+    made = object.__new__(kind)
+    for slot, value in zip(_slots(kind), values, strict=True):
+        slot.__set__(made, value)
+    return made
 
 
 def _reduced(array: NDArray[Any]) -> str | tuple[Any, ...]:

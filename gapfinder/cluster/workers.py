@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from itertools import chain
+from multiprocessing import forkserver, get_context
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from gapfinder.cluster.memory import estimated_need, fits, free_memory
-from gapfinder.cluster.task import prepare_worker
+from gapfinder.cluster.process import prepare_worker
 from gapfinder.errors import GapfinderError
 
 if TYPE_CHECKING:
@@ -105,8 +107,8 @@ class LocalProcesses:
     @contextmanager
     def open(self) -> Iterator[Executor]:
         """Start the processes from one that has loaded the libraries; none has this process's threads and memory."""
+        _load_libraries()
         context = get_context("forkserver")
-        context.set_forkserver_preload([prepare_worker.__module__])
         pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=prepare_worker, initargs=(self.memory,))
         try:
             yield pool
@@ -124,10 +126,38 @@ class LocalProcesses:
         return need if self.memory is None else min(need, self.memory)
 
 
+def expect_processes(paths: Sequence[Path], *, count: int | None) -> None:
+    """Load what processes need while this one loads its own, where the reports at `paths` look worth them.
+
+    Args:
+        paths: reports, or folders of them; patterns are not looked at.
+        count: how many processes were asked for; None where nobody did.
+    """
+    reports = list(chain.from_iterable(path.iterdir() if path.is_dir() else [path] for path in paths))
+    if len(reports) > 1 and _worth(reports, count=count) > 1:
+        _load_libraries()
+
+
 def local_workers(files: Sequence[Path], *, count: int | None, memory: int | None) -> Workers:
     """Return as many processes as there are reports or CPUs; this process where that is one, or not worth more."""
-    if count is None:
-        size = sum(path.stat().st_size for path in files if path.exists())
-        count = 1 if size < _WORTH_PROCESSES else len(os.sched_getaffinity(0))
-    count = min(count, len(files))
+    count = min(_worth(files, count=count), len(files))
     return ThisProcess() if count <= 1 and memory is None else LocalProcesses(count=max(count, 1), memory=memory)
+
+
+def _worth(files: Sequence[Path], *, count: int | None) -> int:
+    """Return how many processes reports are worth where `count` does not say."""
+    if count is not None:
+        return count
+    size = sum(path.stat().st_size for path in files if path.is_file())
+    return 1 if size < _WORTH_PROCESSES else len(os.sched_getaffinity(0))
+
+
+def _load_libraries() -> None:
+    """Start the process that forks the others, if it is not there, and have it load what they need; this returns."""
+    forkserver.set_forkserver_preload(["gapfinder.cluster.task"])
+    # Ctrl-C reaches that process too, which has no words for it while it loads.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

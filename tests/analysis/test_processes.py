@@ -316,20 +316,20 @@ def test_nothing_is_missing_where_all_ranks_are_there() -> None:
 
 
 def test_p59_ranks_that_are_in_no_report_are_named() -> None:
-    assert missing(analyze([profile(*marks(1))])) == ["nothing of rank 0, 2 to 3 in this report (world size 4)"]
+    assert missing(analyze([profile(*marks(1))])) == ["nothing of ranks 0, 2 to 3 in this report (world size 4)"]
     halves = [profile(*marks(0), name="a"), profile(*marks(3), name="b")]
-    assert missing(analyze(halves)) == ["nothing of rank 1 to 2 in these reports (world size 4)"]
+    assert missing(analyze(halves)) == ["nothing of ranks 1 to 2 in these reports (world size 4)"]
     huge = analyze([profile(*marks(7, world_size=10**9 - 1))])
-    assert missing(huge) == ["nothing of rank 0 to 6, 8 to 999999998 in this report (world size 999999999)"]
+    assert missing(huge) == ["nothing of ranks 0 to 6, 8 to 999999998 in this report (world size 999999999)"]
 
 
 def test_p59_ranks_without_gpu_work_are_named_whether_they_left_a_mark_or_not() -> None:
     work = [K(0, 5, pid=100), K(0, 5, device=1, pid=101)]
     assert missing(analyze([profile(*marks(0, 1, 2), *work)])) == [
-        "no GPU work of rank 2 to 3 in this report (world size 4)"
+        "no GPU work of ranks 2 to 3 in this report (world size 4)"
     ]
     chosen = analyze([profile(*marks(0, 1, 2), *work)], settings=Settings(gpus=(0,)))
-    assert missing(chosen) == ["no GPU work of rank 2 to 3 in this report (world size 4)"]
+    assert missing(chosen) == ["no GPU work of ranks 2 to 3 in this report (world size 4)"]
     unmarked = analyze([profile(*marks(0), *work)])
     assert missing(unmarked) == ["no GPU work of 2 ranks in this report (world size 4)"]
 

@@ -214,7 +214,7 @@ def test_an_interrupt_is_one_line(profile, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gapfinder.cluster.measure_files", interrupted)
+    monkeypatch.setattr("gapfinder.cluster.measuring.measure_files", interrupted)
     result = run("analyze", profile)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "gapfinder: interrupted\n")
 
@@ -238,7 +238,7 @@ def test_a_bug_keeps_its_traceback(profile, monkeypatch):
     def wrong(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("gapfinder.cluster.measure_files", wrong)
+    monkeypatch.setattr("gapfinder.cluster.measuring.measure_files", wrong)
     assert isinstance(run("analyze", profile).exception, ZeroDivisionError)
 
 

@@ -234,8 +234,46 @@ def test_a_memory_that_is_no_size_is_an_error(files):
 
 def test_ctrl_c_ends_a_worker_without_a_word():
     code = (
-        "from gapfinder.cluster.task import prepare_worker; import os, signal\n"
+        "from gapfinder.cluster.process import prepare_worker; import os, signal\n"
         "prepare_worker(None); os.kill(os.getpid(), signal.SIGINT)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_ctrl_c_in_the_middle_is_one_line_and_leaves_no_process(files):
+    script = files[0].with_name("interrupted.py")
+    script.write_text(
+        "import functools, signal, worker_tasks; import gapfinder.cluster.measuring as measuring\n"
+        "from gapfinder.cli import main\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it\n"
+        "    measuring.measure_files = functools.partial(measuring.measure_files, task=worker_tasks.waits)\n"
+        "    main()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, script, "analyze", *files[:2], "--workers", "2"]
+    parent = subprocess.Popen(
+        command,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert _within(60, lambda: all(path.with_suffix(".pid").exists() for path in files[:2]))
+        os.killpg(parent.pid, signal.SIGINT)
+        assert parent.communicate(timeout=30) == (None, "gapfinder: interrupted\n")
+        assert parent.returncode == 130
+        assert _within(20, lambda: not _is_there(parent.pid))
+    finally:
+        if _is_there(parent.pid):
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+def _is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -405,3 +405,36 @@ def test_faults_fall_on_different_places(hosts, gpus):
 def test_the_usual_job_misses_rank_17():
     job = Job()
     assert (job.world_size, job.missing_rank, job.slow_host, job.slow_nic) == (64, 17, 3, 5)
+
+
+def test_a_repeated_job_still_agrees_over_its_reports(tmp_path):
+    arguments = [str(tmp_path), "--hosts", "2", "--gpus", "1", "--steps", "2", "--layers", "1", "--faults", "none"]
+    assert main([*arguments, "--kernels", "300"]) == 0
+    assert not (tmp_path / "fleet.truth.json").exists()
+    ends = []
+    for path in sorted(tmp_path.glob("*.sqlite")):
+        assert query(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0] >= 300
+        (began,) = query(path, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")[0]
+        reduced = 'SELECT "end" FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName WHERE value LIKE ?'
+        with sqlite3.connect(path) as connection:
+            rows = connection.execute(f'{reduced} ORDER BY "end"', ("%AllReduce%",)).fetchall()
+        connection.close()
+        ends.append([began + end for (end,) in rows])
+    assert len(ends[0]) == len(ends[1]) > 10
+    assert max(abs(one - other) for one, other in zip(*ends, strict=True)) <= 10_000
+
+
+def test_a_cut_report_is_not_repeated(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(
+            [
+                str(tmp_path),
+                "--hosts=2",
+                "--gpus=1",
+                "--steps=1",
+                "--layers=1",
+                "--faults=truncated-report",
+                "--kernels=9",
+            ]
+        )
+    assert "a report that is cut off cannot be repeated" in capsys.readouterr().err
