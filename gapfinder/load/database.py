@@ -7,8 +7,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from array import array
-from copy import copy
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Self

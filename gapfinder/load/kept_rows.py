@@ -45,7 +45,7 @@ class Numbers:
     @classmethod
     def of_calls(cls, calls: pd.DataFrame) -> Numbers:
         """Take those of CUDA calls."""
-        return cls._of((calls["thread"] & PROCESS_MASK).to_numpy(), calls["correlation"].to_numpy())
+        return cls._of(calls["thread"].to_numpy() & PROCESS_MASK, calls["correlation"].to_numpy())
 
     @classmethod
     def _of(cls, processes: Integers, numbers: Integers) -> Numbers:
@@ -57,7 +57,7 @@ class Numbers:
 
 def is_among(calls: pd.DataFrame, numbers: Numbers) -> Bools:
     """Say which calls have one of the numbers of their process."""
-    return _are_among((calls["thread"] & PROCESS_MASK).to_numpy(), calls["correlation"].to_numpy(), numbers)
+    return _are_among(calls["thread"].to_numpy() & PROCESS_MASK, calls["correlation"].to_numpy(), numbers)
 
 
 def _are_among(processes: Integers, correlations: Integers, numbers: Numbers) -> Bools:
@@ -94,7 +94,9 @@ class KeptKernels:
 
     def frame(self) -> pd.DataFrame:
         """Return them as frame KERNELS, the index their rows' numbers."""
-        firsts = _earliest(self._runs.joined(self._named(self._firsts), empty=KERNELS.empty()), ["process", "device", "name"])
+        firsts = _earliest(
+            self._runs.joined(self._named(self._firsts), empty=KERNELS.empty()), ["process", "device", "name"]
+        )
         return self._runs.joined([*self._named(self._frames), firsts], empty=KERNELS.empty())
 
     def _named(self, frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
@@ -165,7 +167,8 @@ class SleepingCalls:
 
     def frame(self) -> pd.DataFrame:
         """Return what is left as frame OS_CALLS."""
-        return self._calls[self._others == 0]
+        left: pd.DataFrame = self._calls[self._others == 0]
+        return left
 
 
 def _by_name(frame: pd.DataFrame, holds: ByName) -> Bools:

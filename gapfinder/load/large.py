@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from gapfinder.load.btree import UnsupportedError
 from gapfinder.load.kept_rows import KeptCalls, KeptKernels, Numbers, SleepingCalls, is_among
@@ -25,6 +24,7 @@ from gapfinder.tables import CALLS, KERNELS, PROCESS_MASK
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from gapfinder.load.btree import Integers
@@ -79,7 +79,8 @@ class LargeProfile:
         counts = np.concatenate([np.diff(table.firsts) for table in tables])
         order = np.argsort(starts, kind="stable")
         before = np.cumsum(counts[order]) - counts[order]
-        return np.unique(starts[order][np.flatnonzero(np.diff(before // rows)) + 1]).tolist()
+        times: list[int] = np.unique(starts[order][np.flatnonzero(np.diff(before // rows)) + 1]).tolist()
+        return times
 
     def cuts_from(self, time: int) -> dict[Place, int]:
         """Return of each lane the first instant after `time` at which a kernel runs that is not kept whole; ns.
@@ -145,7 +146,7 @@ class LargeProfile:
             which |= (table.lowest <= launched.last) & (table.highest >= launched.first)
         frames = [self._kept_calls]
         for frame in table.frames(database, which):
-            processes = (frame["thread"] & PROCESS_MASK).to_numpy()
+            processes = frame["thread"].to_numpy() & PROCESS_MASK
             keep = _meets(frame, processes, spans) | is_among(frame, launched)
             keep |= _last_before(frame, processes, spans)
             frames.append(frame[keep])

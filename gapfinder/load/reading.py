@@ -95,9 +95,7 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
     """
     export = Export(path, limits)
     with export.open() as database:
-        profile, _ = complete_profile(export, database, kernels=read_kernels(database))
-        slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
-    return replace(profile, notes=(*profile.notes, *slow))
+        return complete_profile(export, database, kernels=read_kernels(database))[0]
 
 
 def complete_profile(export: Export, database: Database, *, kernels: pd.DataFrame) -> tuple[Profile, bool]:
@@ -109,7 +107,9 @@ def complete_profile(export: Export, database: Database, *, kernels: pd.DataFram
     )
     places = find_places(operations.values())
     if len(places) > limits.max_lanes:
-        raise InputError(f"{path.name}: has {len(places):,} (process, device) pairs, at most {limits.max_lanes:,} can be")
+        raise InputError(
+            f"{path.name}: has {len(places):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
+        )
     ranges, marks = read_nvtx(database, capture_end=about.capture_end_ns)
     profile = Profile(
         path=path,
@@ -134,7 +134,8 @@ def complete_profile(export: Export, database: Database, *, kernels: pd.DataFram
         read_payloads=export.read_payloads,
     )
     told = [about.warnings] if about.warnings else []
-    return replace(profile, notes=(*told, *_missing(profile), *place_notes)), bool(place_notes)
+    slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
+    return replace(profile, notes=(*told, *_missing(profile), *place_notes, *slow)), bool(place_notes)
 
 
 def _missing(profile: Profile) -> list[str]:

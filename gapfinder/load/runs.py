@@ -81,10 +81,11 @@ class Runs:
             frame = self.read(database.on_pages(self.table, self.leaves[number]))
             frame.index = pd.RangeIndex(self.firsts[-1], self.firsts[-1] + len(frame))
             self.firsts.append(self.firsts[-1] + len(frame))
-            starts, ends = frame["start"].to_numpy(), np.maximum(frame["start"], frame["end"]).to_numpy()
-            total.add(starts, frame["end"].to_numpy())
+            starts, ends = frame["start"].to_numpy(), frame["end"].to_numpy()
+            total.add(starts, ends)
             numbers = frame["correlation"].to_numpy()
-            self.starts[number], self.ends[number] = starts.min(initial=_LIMITS.max), ends.max(initial=_LIMITS.min)
+            self.starts[number] = starts.min(initial=_LIMITS.max)
+            self.ends[number] = np.maximum(starts, ends).max(initial=_LIMITS.min)
             self.lowest[number], self.highest[number] = (
                 numbers.min(initial=_LIMITS.max, where=numbers >= 0),
                 numbers.max(initial=_LIMITS.min),
@@ -113,4 +114,5 @@ class Runs:
             return empty.assign(name=pd.Categorical([], dtype=self.names))
         rows = pd.concat(frames)
         rows = rows[~rows.index.duplicated()]
+        rows.index = pd.Index(rows.index.to_numpy())  # no range of numbers, even where none is left out
         return rows if rows.index.is_monotonic_increasing else rows.sort_index(kind="stable")
