@@ -117,7 +117,7 @@ class LaneMeasurement:
         )
 
     def _edges(self) -> tuple[Int64s, Int64s]:
-        """Return the edges of the window and of each step, as far as they lie in the stretch; shape (1 + steps,), ns."""
+        """Return the edges of the window and of each step, clipped to the stretch; shape (1 + steps,), ns."""
         window, inside, steps = self._stretch.window, self._stretch.inside, self._scope.steps
         starts, ends = np.array([window.start_ns], np.int64), np.array([window.end_ns], np.int64)
         if steps is not None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Stretch:
     """Part of a lane's window; all of it, where the lane is measured at once.
 
-    Time is measured where it lies inside. What is counted, and may lie in several stretches, belongs to the one in which
-    it begins, and what begins before the lane's window to the first one.
+    Time is measured where it lies inside. What is counted, and may lie in several stretches, belongs to the one in
+    which it begins, and what begins before the lane's window to the first one.
 
     Attributes:
         window: of the lane.

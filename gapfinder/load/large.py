@@ -161,15 +161,33 @@ def open_large(path: Path, *, whole: Whole, limits: Limits = DEFAULT_LIMITS) -> 
     """
     export = Export(path, limits)
     try:
-        with export.open() as database:
-            return _opened(export, database, whole=whole)
+        return _opened(export, whole=whole)
     except UnsupportedError:
         return None
 
 
-def _opened(export: Export, database: Database, *, whole: Whole) -> LargeProfile | None:
-    calls = Runs.of(database, RUNTIME, read=read_calls)
-    kernels = Runs.of(database, KERNEL, read=read_kernels)
+def _opened(export: Export, *, whole: Whole) -> LargeProfile | None:
+    with export.open() as database:
+        calls = Runs.of(database, RUNTIME, read=read_calls)
+        kernels = Runs.of(database, KERNEL, read=read_kernels)
+        kept_calls, kept, cuttable = _kept(database, calls=calls, kernels=kernels, whole=whole)
+    with export.open() as database:  # again, for all that SQLite reads has one deadline
+        profile, is_filled = complete_profile(export, database, kernels=kept.frame())
+    if is_filled:
+        return None
+    numbers = Numbers.of(profile.kernels, profile.copies, profile.graphs)
+    os_calls = SleepingCalls(profile.read_os_calls(), launching=kept_calls.launching)
+    with export.open() as database:
+        for frame in calls.frames(database, np.full(len(calls), fill_value=True)):
+            kept_calls.add_numbered(frame, numbers)
+            os_calls.add(frame)
+    known, sleeps = kept_calls.frame(), os_calls.frame()
+    profile = replace(profile, read_calls=lambda: known, read_os_calls=lambda: sleeps)
+    return LargeProfile(export, profile=profile, kernels=kernels, calls=calls, cuttable=cuttable)
+
+
+def _kept(database: Database, *, calls: Runs, kernels: Runs, whole: Whole) -> tuple[KeptCalls, KeptKernels, _Cuttable]:
+    """Go through all calls, then through all kernels."""
     kept_calls = KeptCalls(calls)
     for _, frame in calls.scan(database):
         kept_calls.add(frame, whole=whole.calls, launches=whole.launches)
@@ -177,17 +195,7 @@ def _opened(export: Export, database: Database, *, whole: Whole) -> LargeProfile
     for number, frame in kernels.scan(database):
         kept.add(frame, whole=whole.kernels)
         cuttable.add(number, frame)
-    profile, moved = complete_profile(export, database, kernels=kept.frame())
-    if moved:
-        return None
-    numbers = Numbers.of(profile.kernels, profile.copies, profile.graphs)
-    os_calls = SleepingCalls(profile.read_os_calls(), launching=kept_calls.launching)
-    for frame in calls.frames(database, np.full(len(calls), fill_value=True)):
-        kept_calls.add_numbered(frame, numbers)
-        os_calls.add(frame)
-    known, sleeps = kept_calls.frame(), os_calls.frame()
-    profile = replace(profile, read_calls=lambda: known, read_os_calls=lambda: sleeps)
-    return LargeProfile(export, profile=profile, kernels=kernels, calls=calls, cuttable=cuttable)
+    return kept_calls, kept, cuttable
 
 
 class _Cuttable:
