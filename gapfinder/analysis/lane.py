@@ -12,7 +12,7 @@ from gapfinder.analysis.causes import HoleSources, charge_holes
 from gapfinder.analysis.communication import computed_while_communicating
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
 from gapfinder.analysis.intervals import clip
-from gapfinder.analysis.kernel_totals import name_totals
+from gapfinder.analysis.kernel_totals import NameTotals, name_totals
 from gapfinder.analysis.timeline import Timeline
 from gapfinder.explanations import Cause
 from gapfinder.model import Hole, Holes
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.buckets import Extents
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.intervals import Int64s, Intervals
-    from gapfinder.analysis.kernel_totals import NameTotals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.stretches import CountedCalls, Stretch
@@ -42,7 +41,7 @@ class LanePart:
 
     Attributes:
         kernels, ops: how many were counted.
-        totals: of the kernels, inside the lane's window.
+        totals: of the kernels, inside the lane's window; nothing where that is its span, for the survey has them.
         parts: of the lane's window and of each of its steps, as far as they lie here; as `Timeline.parts` gives them;
             shape (1 + steps, 7), ns.
         graph_times: how long graphs ran in each of these; shape (1 + steps,), ns.
@@ -125,10 +124,9 @@ class LaneMeasurement:
         return np.clip(starts, inside.start_ns, inside.end_ns), np.clip(ends, inside.start_ns, inside.end_ns)
 
     def _totals(self) -> NameTotals:
-        scope, stretch = self._scope, self._stretch
-        if stretch.inside == scope.span:
-            return scope.survey.totals
-        names = len(self._report.kernel_names)
+        stretch, names = self._stretch, len(self._report.kernel_names)
+        if stretch.window == self._scope.span:
+            return NameTotals.nothing(names)
         return name_totals(self.operations, names=names, window=stretch.window, begun_in=stretch.begun_in)
 
     def _sources(self) -> HoleSources:

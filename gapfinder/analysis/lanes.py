@@ -65,7 +65,7 @@ class Operations:
         return begin
 
     def are_in(self, window: Window, *, begun_in: Window = ALWAYS) -> Bools:
-        """Return which have a part, or without length their instant, in `window`, and begin in a stretch; shape (n,)."""
+        """Return which have a part, or without length an instant, in `window` and begin in a stretch; shape (n,)."""
         instants = (self.ends == self.starts) & (self.starts >= window.start_ns)
         inside: Bools = (self.starts < window.end_ns) & ((self.ends > window.start_ns) | instants)
         return inside if begun_in == ALWAYS else inside & self.begin_in(begun_in)

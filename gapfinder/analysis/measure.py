@@ -154,7 +154,7 @@ class Measuring:
         if steps is not None and len(steps) and launches is not None:
             hosted = host_steps(process, report=report, steps=steps, first_launches=launches)
             buckets = measure_buckets(operations, report=report, steps=steps, backward=part.backward)
-        self._measured += part.totals
+        self._measured += scope.survey.totals if window == scope.span else part.totals
         self._lanes.append(
             MeasuredLane(
                 lane=lane,
