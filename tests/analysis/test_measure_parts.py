@@ -42,7 +42,7 @@ def span(path: Path) -> tuple[int, int]:
         return connection.execute('SELECT min(start), max("end") FROM CUPTI_ACTIVITY_KIND_KERNEL').fetchone()
 
 
-def random_times(path: Path, *, seed: int, count: int = 5) -> list[int]:
+def random_times(path: Path, *, seed: int, count: int = 3) -> list[int]:
     dice = random.Random(seed)
     return sorted(dice.randrange(*span(path)) for _ in range(count))
 
@@ -60,7 +60,7 @@ def test_uncut_is_at_once(tmp_path):
     assert in_parts(path, FINE, [-5, 2 * LAST]) == expected
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_reports_cut_at_random(seed, tmp_path, small_runs):
     small_runs(4_096)
     path = random_report(tmp_path / "a.sqlite", seed=seed)
@@ -70,7 +70,7 @@ def test_random_reports_cut_at_random(seed, tmp_path, small_runs):
 @pytest.mark.parametrize(
     "choices",
     [
-        {"window": (1_000_000, 2_500_000)},
+        {"window": (300_000, 1_100_000)},
         {"step_range": (1, 3)},
         {"gpus": (1,)},
         {"count_copies": CountCopies.PEER, "top": 2},
@@ -78,12 +78,11 @@ def test_random_reports_cut_at_random(seed, tmp_path, small_runs):
     ],
     ids=lambda choices: next(iter(choices)),
 )
-@pytest.mark.parametrize("seed", [21, 22])
-def test_whatever_is_asked_for(seed, choices, tmp_path, small_runs):
+def test_whatever_is_asked_for(choices, tmp_path, small_runs):
     small_runs(8_192)
-    path = random_report(tmp_path / "a.sqlite", seed=seed)
+    path = random_report(tmp_path / "a.sqlite", seed=21)
     settings = Settings(min_gap_ns=500, **choices)
-    assert in_parts(path, settings, random_times(path, seed=seed)) == at_once(path, settings)
+    assert in_parts(path, settings, random_times(path, seed=21)) == at_once(path, settings)
 
 
 @pytest.mark.parametrize("state", ["cuda_graphs", "data_starved", "fsdp", "pipeline"])
