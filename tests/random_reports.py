@@ -1,5 +1,7 @@
 """Small reports in which everything happens at random: what a measurement in parts could get wrong."""
 
+# ruff: noqa: S311 (random reports, not secrets)
+
 from __future__ import annotations
 
 import itertools
