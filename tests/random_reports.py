@@ -1,6 +1,6 @@
 """Small reports in which everything happens at random: what a measurement in parts could get wrong."""
 
-# ruff: noqa: S311 (random reports, not secrets)
+# ruff: noqa: S311 - random reports, no secrets
 
 from __future__ import annotations
 

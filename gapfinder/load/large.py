@@ -17,7 +17,7 @@ from gapfinder.load.kept_rows import KeptCalls, KeptKernels, Numbers, SleepingCa
 from gapfinder.load.limits import DEFAULT_LIMITS, Limits
 from gapfinder.load.operations import read_calls, read_kernels
 from gapfinder.load.reading import Export, complete_profile
-from gapfinder.load.runs import Runs
+from gapfinder.load.runs import ROWS_PER_SAMPLE, Runs
 from gapfinder.load.schema import KERNEL, RUNTIME
 from gapfinder.tables import CALLS, KERNELS, PROCESS_MASK
 
@@ -74,12 +74,9 @@ class LargeProfile:
 
     def boundaries(self, rows: int) -> list[int]:
         """Return times, in order, between which about as many kernels and calls begin; ns."""
-        tables = (self._kernels, self._calls)
-        starts = np.concatenate([table.starts for table in tables])
-        counts = np.concatenate([np.diff(table.firsts) for table in tables])
-        order = np.argsort(starts, kind="stable")
-        before = np.cumsum(counts[order]) - counts[order]
-        times: list[int] = np.unique(starts[order][np.flatnonzero(np.diff(before // rows)) + 1]).tolist()
+        starts = np.sort(np.concatenate([*self._kernels.sampled, *self._calls.sampled, np.empty(0, np.int64)]))
+        step = max(rows // ROWS_PER_SAMPLE, 1)
+        times: list[int] = np.unique(starts[step::step]).tolist()
         return times
 
     def cuts_from(self, time: int) -> dict[Place, int]:
@@ -127,15 +124,14 @@ class LargeProfile:
         launched = Numbers.of(kernels[~kernels.index.isin(profile.kernels.index)])
         known = Numbers.of(*(_inside(frame, windows) for frame in (profile.kernels, profile.copies, profile.graphs)))
         calls = self._read_calls(database, spans, launched=launched)
-        late = calls[is_among(calls, launched) | is_among(calls, known)]
+        _, ends = _edges(calls["thread"].to_numpy() & PROCESS_MASK, spans)
+        late = calls[(calls["start"].to_numpy() >= ends) & (ends > _LIMITS.min)]
+        late = late[is_among(late, launched) | is_among(late, known)]
+        if late.empty:
+            return calls
         latest = late.groupby(late["thread"] & PROCESS_MASK)["start"].max().to_dict()
-        if any(start >= spans[process][1] for process, start in latest.items() if process in spans):
-            spans = {
-                process: (span[0], max(span[1], int(latest.get(process, span[0])) + 1))
-                for process, span in spans.items()
-            }
-            calls = self._read_calls(database, spans, launched=launched)
-        return calls
+        spans = {process: (start, max(end, latest.get(process, end) + 1)) for process, (start, end) in spans.items()}
+        return self._read_calls(database, spans, launched=launched)
 
     def _read_calls(
         self, database: Database, spans: Mapping[int, tuple[int, int]], *, launched: Numbers
@@ -147,8 +143,9 @@ class LargeProfile:
         frames = [self._kept_calls]
         for frame in table.frames(database, which):
             processes = frame["thread"].to_numpy() & PROCESS_MASK
-            keep = _meets(frame, processes, spans) | is_among(frame, launched)
-            keep |= _last_before(frame, processes, spans)
+            keep = _meets(frame, processes, spans) | _last_before(frame, processes, spans)
+            rest = np.flatnonzero(~keep)
+            keep[rest] = is_among(frame.iloc[rest], launched)
             frames.append(frame[keep])
         return table.joined(frames, empty=CALLS.empty())
 

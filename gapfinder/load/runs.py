@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Read = Callable[[Database], pd.DataFrame]
 
+ROWS_PER_SAMPLE = 64
+"""Of so many rows the start of one is remembered."""
+
 _RUN_BYTES = 1 << 24
 _LIMITS = np.iinfo(np.int64)
 
@@ -38,6 +41,7 @@ class Runs:
         firsts: number of each run's first row.
         starts, ends: the earliest start and the latest end of its usable rows, ns.
         lowest, highest: correlation numbers.
+        sampled: when one row in ROWS_PER_SAMPLE begins, whatever the order of rows; ns.
         names: every name that occurs; empty until `scan` is through.
     """
 
@@ -45,6 +49,7 @@ class Runs:
     read: Read
     leaves: list[Integers]
     firsts: list[int] = field(default_factory=lambda: [0])
+    sampled: list[Integers] = field(default_factory=list)
     starts: Integers = field(init=False)
     ends: Integers = field(init=False)
     lowest: Integers = field(init=False)
@@ -79,10 +84,12 @@ class Runs:
         names: set[str] = set()
         for number in range(len(self)):
             frame = self.read(database.on_pages(self.table, self.leaves[number]))
-            frame.index = pd.RangeIndex(self.firsts[-1], self.firsts[-1] + len(frame))
-            self.firsts.append(self.firsts[-1] + len(frame))
+            first = self.firsts[-1]
+            frame.index = pd.RangeIndex(first, first + len(frame))
+            self.firsts.append(first + len(frame))
             starts, ends = frame["start"].to_numpy(), frame["end"].to_numpy()
             total.add(starts, ends)
+            self.sampled.append(starts[-first % ROWS_PER_SAMPLE :: ROWS_PER_SAMPLE].copy())
             numbers = frame["correlation"].to_numpy()
             self.starts[number] = starts.min(initial=_LIMITS.max)
             self.ends[number] = np.maximum(starts, ends).max(initial=_LIMITS.min)

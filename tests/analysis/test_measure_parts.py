@@ -1,6 +1,6 @@
 """A report that is cut anywhere gives the bytes of one that is measured at once."""
 
-# ruff: noqa: S311 (random reports, not secrets)
+# ruff: noqa: S311 - random reports, no secrets
 
 from __future__ import annotations
 
