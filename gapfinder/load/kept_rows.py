@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pandas as pd
 from gapfinder.tables import CALLS, KERNELS, PROCESS_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from gapfinder.load.runs import Runs
 
     Bools = NDArray[np.bool_]
-    ByName = Callable[[Iterable[str]], list[bool]]
+
+ByName = Callable[[Iterable[str]], list[bool]]
+"""Says for each of some names whether something holds for it."""
 
 _LIMITS = np.iinfo(np.int64)
 

@@ -6,14 +6,13 @@ its stretch of time, and may hold more: whoever measures inside the stretch gets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gapfinder.load.btree import UnsupportedError
-from gapfinder.load.kept_rows import KeptCalls, KeptKernels, Numbers, SleepingCalls, is_among
+from gapfinder.load.kept_rows import ByName, KeptCalls, KeptKernels, Numbers, SleepingCalls, is_among
 from gapfinder.load.limits import DEFAULT_LIMITS, Limits
 from gapfinder.load.operations import read_calls, read_kernels
 from gapfinder.load.reading import Export, complete_profile
@@ -22,6 +21,7 @@ from gapfinder.load.schema import KERNEL, RUNTIME
 from gapfinder.tables import CALLS, KERNELS, PROCESS_MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from gapfinder.load.profile import Profile
 
     Bools = NDArray[np.bool_]
-
-ByName = Callable[[Iterable[str]], list[bool]]
-"""Says for each of some names whether something holds for it."""
 
 _LIMITS = np.iinfo(np.int64)
 

@@ -167,6 +167,13 @@ def test_a_report_without_kernels_is_one_part(opened):
     assert len(large.part(ALWAYS, margin=0).copies) == 1
 
 
+def test_a_table_of_calls_without_rows(opened):
+    columns = ("start", "end", "globalTid", "correlationId", "nameId")
+    large = opened(kernels=[Kernel(start=3, end=9)], tables={"CUPTI_ACTIVITY_KIND_RUNTIME": (columns, [])})
+    assert large.calls == 0
+    assert large.part({LANE: (4, 5)}, margin=0).read_calls().empty
+
+
 def test_durations_are_added_up_over_runs():
     total = LongestSum(table="T", name="a.sqlite")
     half = np.array([1 << 61], np.int64)
