@@ -125,7 +125,7 @@ class KeptCalls:
         self._whole.append(frame[_by_name(frame, whole)])
         one_each = frame.drop_duplicates(["thread", "name"])
         pairs = list(zip(one_each["thread"].tolist(), one_each["name"].tolist(), strict=True))
-        self._frames.append(one_each[[pair not in self._seen for pair in pairs]])
+        self._frames.append(one_each[np.array([pair not in self._seen for pair in pairs], np.bool_)])
         self._seen.update(pairs)
         self.launching.update(one_each["thread"][_by_name(one_each, launches)].tolist())
         self._frames.append(frame.loc[frame.groupby("thread")["start"].idxmax()])
