@@ -19,7 +19,9 @@ from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
 LAYERS = 32  # as in a model of 7 billion parameters: about 360 kernels a step on each GPU
-SCAN = 'SELECT sum(start), sum("end"), sum(streamId) FROM CUPTI_ACTIVITY_KIND_KERNEL'
+SCAN = 'SELECT total(start), total("end"), total(streamId) FROM CUPTI_ACTIVITY_KIND_KERNEL'
+"""The unit; sum() would overflow at 50 million kernels."""
+
 MIB = 1024
 
 

@@ -18,6 +18,10 @@ class Window:
         return self.end_ns - self.start_ns
 
 
+ALWAYS = Window(start_ns=-(2**63), end_ns=2**63 - 1)
+"""All the time there is."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:
     """Where a window's time went; the six parts add up to the window exactly.

@@ -2,6 +2,7 @@
 
 from gapfinder.analysis.analyze import analyze, analyze_collectives, join_collectives, join_reports
 from gapfinder.analysis.measure import MeasuredReport, measure_report
+from gapfinder.analysis.measure_parts import kept_whole, measure_parts
 
 __all__ = [
     "MeasuredReport",
@@ -9,5 +10,7 @@ __all__ = [
     "analyze_collectives",
     "join_collectives",
     "join_reports",
+    "kept_whole",
+    "measure_parts",
     "measure_report",
 ]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gapfinder.analysis.steps import StepWindows
 
     Bools = NDArray[np.bool_]
+    Extents = tuple[Int64s, Int64s]
 
 _GRADIENT_OPERATIONS = frozenset({"AllReduce", "ReduceScatter"})
 _BACKWARD = re.compile(r"backward|(?<![a-z])bwd(?![a-z])", re.IGNORECASE)
@@ -31,21 +32,13 @@ _WHOLE_PASS = re.compile(r"\W*(?:loss\.)?(?:backward|bwd)(?:[ _-]?(?:pass|step))
 _LIMITS = np.iinfo(np.int64)
 
 
-def measure_buckets(lane: LaneOperations, *, report: Report, steps: StepWindows) -> Buckets | None:
-    """Return medians over the lane's steps; None without gradient collectives, or where nothing tells what is backward.
+def backward_extents(lane: LaneOperations, *, report: Report, steps: StepWindows) -> Extents | None:
+    """Return when backward began and ended on the GPU in each of the lane's complete steps; None without gradients.
 
     Backward is what was launched while an NVTX range of that name was open on the process. Without such a range it is
     what was launched by other threads than the one that pushes the step: PyTorch's autograd has threads of its own.
-    The lane's number is not known here and left 0.
-
-    Args:
-        lane: the lane.
-        report: its report; launch calls tell which step an operation belongs to.
-        steps: its complete steps.
     """
-    codes = [code for code, name in enumerate(report.kernel_names) if operation_hint(name) in _GRADIENT_OPERATIONS]
-    gradients = lane.communication.select(np.isin(lane.communication.names, codes))
-    if len(steps) == 0 or len(gradients) == 0:
+    if len(steps) == 0 or len(_gradients(lane, report)) == 0:
         return None
     launches = report.launches[lane.process]
     own = _ranges_of(report.profile.ranges, lane.process)
@@ -56,9 +49,28 @@ def measure_buckets(lane: LaneOperations, *, report: Report, steps: StepWindows)
     else:
         is_backward = launches.threads_of(lane.compute.calls) != _step_thread(own, steps)
     backward = lane.compute.select(is_backward)
-    in_step = _steps_of(launched[is_backward], steps)
-    gradient_steps = _steps_of(launches.starts_of(gradients.calls), steps)
-    begins, ends = _extent(backward, in_step, len(steps))
+    return _extent(backward, _steps_of(launched[is_backward], steps), len(steps))
+
+
+def measure_buckets(
+    lane: LaneOperations, *, report: Report, steps: StepWindows, backward: Extents | None
+) -> Buckets | None:
+    """Return medians over the lane's steps; None without gradient collectives, or where nothing tells what is backward.
+
+    The lane's number is not known here and left 0.
+
+    Args:
+        lane: the lane, with all its communication.
+        report: its report; launch calls tell which step an operation belongs to.
+        steps: its complete steps.
+        backward: what `backward_extents` found.
+    """
+    if backward is None:
+        return None
+    begins, ends = backward
+    gradients = _gradients(lane, report)
+    own = _ranges_of(report.profile.ranges, lane.process)
+    gradient_steps = _steps_of(report.launches[lane.process].starts_of(gradients.calls), steps)
     first, _ = _extent(gradients, gradient_steps, len(steps))
     known = np.flatnonzero((ends > begins) & (first < _LIMITS.max))
     if len(known) == 0:
@@ -76,6 +88,12 @@ def measure_buckets(lane: LaneOperations, *, report: Report, steps: StepWindows)
         median_ns=round(float(np.median(gradients.ends - gradients.starts))),
         micro_steps=_micro_steps(*_matching(own, _WHOLE_PASS.fullmatch), steps=steps),
     )
+
+
+def _gradients(lane: LaneOperations, report: Report) -> Operations:
+    """Return the collectives that synchronise gradients."""
+    codes = [code for code, name in enumerate(report.kernel_names) if operation_hint(name) in _GRADIENT_OPERATIONS]
+    return lane.communication.select(np.isin(lane.communication.names, codes))
 
 
 def _ranges_of(ranges: pd.DataFrame, process: int) -> pd.DataFrame:
@@ -111,7 +129,7 @@ def _steps_of(launched: Int64s, steps: StepWindows) -> Int64s:
     return np.where((step >= 0) & (launched < ends[step]), step, -1)
 
 
-def _extent(operations: Operations, steps: Int64s, count: int) -> tuple[Int64s, Int64s]:
+def _extent(operations: Operations, steps: Int64s, count: int) -> Extents:
     """Return for each step the first start and the last end, largest and smallest number where it has none."""
     first, last = np.full(count, _LIMITS.max, np.int64), np.full(count, _LIMITS.min, np.int64)
     counts = (steps >= 0) & (operations.ends > operations.starts)

@@ -61,6 +61,30 @@ class ChargedHoles:
     top_evidence: tuple[Evidence, ...]
     top_communication: tuple[str | None, ...]
 
+    @classmethod
+    def joined(cls, parts: Sequence[ChargedHoles], *, top: Sequence[int]) -> ChargedHoles:
+        """Return the holes of all stretches of a lane, which come in order.
+
+        `top` says which are kept in full, by their places among all that the parts kept.
+        """
+        chosen = list(top)
+        evidence = [one for part in parts for one in part.top_evidence]
+        around = [one for part in parts for one in part.top_communication]
+        return cls(
+            Intervals(
+                np.concatenate([part.with_communication.starts for part in parts]),
+                np.concatenate([part.with_communication.ends for part in parts]),
+            ),
+            np.sum([part.totals for part in parts], axis=0),
+            (
+                np.concatenate([part.top[0] for part in parts])[chosen],
+                np.concatenate([part.top[1] for part in parts])[chosen],
+            ),
+            np.concatenate([part.top_shares for part in parts], axis=1)[:, chosen],
+            tuple(evidence[place] for place in chosen),
+            tuple(around[place] for place in chosen),
+        )
+
     def explain(self, lane: Lane, *, communication: KeptCommunication, times: CommunicationTimes) -> Lane:
         """Return the lane with its communication charged as well, so that its causes add up to its holes."""
         layers = _communication_layers(communication, times)

@@ -11,6 +11,8 @@ from gapfinder.settings import compile_pattern
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gapfinder.settings import Settings
+
 # Searched, whatever the case, in the function name with its namespaces. NCCL's names by version: ncclAllReduceRing...
 # up to 2.7, ncclKernel_ up to 2.18, ncclDevKernel_ from 2.19, ncclSymDevKernel_ 2.27, ncclSymkDevKernel_ from 2.28.
 COMMUNICATION_PATTERNS = (
@@ -84,6 +86,11 @@ class Classifier:
     def __init__(self, *, communication_patterns: Iterable[str] = (), compute_patterns: Iterable[str] = ()) -> None:
         self._compute = [compile_pattern(p) for p in compute_patterns]
         self._communication = [compile_pattern(p) for p in (*communication_patterns, *COMMUNICATION_PATTERNS)]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Classifier:
+        """Take the patterns of settings."""
+        return cls(communication_patterns=settings.communication_patterns, compute_patterns=settings.compute_patterns)
 
     def decide(self, demangled: str) -> Decision:
         """Return what the kernel of this name counts as."""

@@ -25,19 +25,23 @@ class Clocks:
             for gpu in clocks["gpu"].unique().tolist()
         }
 
-    def median(self, gpu: int | None, *, busy: Intervals) -> int | None:
-        """Return the median clock in Hz of the samples in which the lane was busy; None with too few of them.
+    def at_work(self, gpu: int | None, *, busy: Intervals) -> Int64s:
+        """Return the clocks in Hz of the samples in which the lane was busy; shape (samples,).
 
         Args:
             gpu: the machine's number; None where it is not known.
             busy: when the lane ran anything.
         """
         if gpu is None or gpu not in self._samples or len(busy) == 0:
-            return None
+            return np.empty(0, np.int64)
         times, clocks = self._samples[gpu]
         place = np.searchsorted(busy.starts, times, side="right") - 1
-        at_work = clocks[(place >= 0) & (times < busy.ends[place])]
-        return round(float(np.median(at_work))) if len(at_work) >= _FEWEST_SAMPLES else None
+        return clocks[(place >= 0) & (times < busy.ends[place])]
+
+
+def median_clock(at_work: Int64s) -> int | None:
+    """Return the median of sampled clocks in Hz; None with too few of them."""
+    return round(float(np.median(at_work))) if len(at_work) >= _FEWEST_SAMPLES else None
 
 
 def clock_ratios(clocks: Sequence[int | None]) -> list[float | None]:

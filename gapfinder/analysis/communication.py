@@ -16,11 +16,15 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from gapfinder.analysis.intervals import Int64s, Intervals
-    from gapfinder.analysis.lanes import LaneOperations
+    from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.payloads import Told
     from gapfinder.analysis.steps import StepWindows
     from gapfinder.budget import Window
+
+    Bools = NDArray[np.bool_]
 
 _UNKNOWN = OPERATIONS.index(UNKNOWN)
 
@@ -82,21 +86,39 @@ class KeptCommunication:
         return hidden, pieces.total - hidden
 
 
-def keep_communication(
-    lane: LaneOperations, *, kernel_names: Sequence[str], window: Window, steps: StepWindows | None, told: Told
+def computed_while_communicating(lane: LaneOperations, *, window: Window) -> Intervals:
+    """Return when the lane computed while operations communicated that have a part in its window."""
+    communication = lane.communication
+    return intersect(lane.compute.covered(), communication.select(_are_kept(communication, window)).covered())
+
+
+def _are_kept(communication: Operations, window: Window) -> Bools:
+    inside = (communication.ends > communication.starts) & (communication.starts < window.end_ns)
+    kept: Bools = inside & (communication.ends > window.start_ns)
+    return kept
+
+
+def keep_communication(  # noqa: PLR0913 (each of them is a different thing)
+    lane: LaneOperations,
+    *,
+    kernel_names: Sequence[str],
+    window: Window,
+    steps: StepWindows | None,
+    told: Told,
+    computed: Intervals,
 ) -> KeptCommunication:
     """Return what is kept of a lane.
 
     Args:
-        lane: the lane.
+        lane: the lane, with all its communication.
         kernel_names: text of each kernel name, by code.
         window: what is measured of the lane.
         steps: its complete steps.
         told: what payloads say, for each of the lane's communication operations.
+        computed: when it computed while it communicated.
     """
     everything = lane.communication
-    inside = (everything.ends > everything.starts) & (everything.starts < window.end_ns)
-    inside &= everything.ends > window.start_ns
+    inside = _are_kept(everything, window)
     communication = everything.select(inside)
     contexts, streams = lane.communication_contexts[inside], lane.communication_streams[inside]
     context_codes, distinct = pd.factorize(contexts)
@@ -112,5 +134,5 @@ def keep_communication(
         step_starts=steps.starts if steps else np.empty(0, np.int64),
         step_ends=steps.ends if steps else np.empty(0, np.int64),
         step_numbers=steps.numbers if steps else np.empty(0, np.int64),
-        computed=intersect(lane.compute.covered(), communication.covered()),
+        computed=computed,
     )

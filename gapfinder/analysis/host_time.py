@@ -46,8 +46,6 @@ in 5 to 50 µs. In a longer silence the host did something else."""
 _NONE = np.empty(0, np.int64)
 # A launch takes about 5 µs, and a few hundred when the machine is busy.
 _LOADING_NS = 1_000_000
-# Calls that were entered before a stretch of time and have not returned: the runtime's around the driver's.
-_DEEPEST_NESTING = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +54,7 @@ class _Thread:
 
     Attributes:
         rows: of its CUDA calls, in order of start.
+        returned: the latest end of each of them and those before it, ns.
         sleeps: its calls into the operating system, without those in which another thread that launches worked.
         sets: what it did, by cause; under LAUNCH_BOUND, its CUDA calls and the time between those close together.
         own: the same in order of precedence.
@@ -63,6 +62,7 @@ class _Thread:
     """
 
     rows: Int64s
+    returned: Int64s
     sleeps: HostEvents
     sets: Mapping[Cause, Intervals]
     own: Layers
@@ -171,9 +171,10 @@ class HostTime:
         """Return the CUDA and OS calls of a launching thread that have a part in [start, end); none of another one."""
         if thread not in self._threads:
             return []
-        rows = self._threads[thread].rows
-        first, last = (bisect_left(rows, time, key=self._calls.starts.__getitem__) for time in (start, end))
-        near = self._calls.select(rows[max(0, first - _DEEPEST_NESTING) : last])
+        rows, returned = self._threads[thread].rows, self._threads[thread].returned
+        first = int(np.searchsorted(returned, start, side="right"))
+        last = bisect_left(rows, end, key=self._calls.starts.__getitem__)
+        near = self._calls.select(rows[first:last])
         return [
             events.select((events.starts < end) & (events.ends > start))
             for events in (near, self._threads[thread].sleeps)
@@ -212,6 +213,7 @@ class HostTime:
         return {
             thread: _Thread(
                 rows[thread],
+                np.maximum.accumulate(calls.ends[rows[thread]]),
                 sleeps[thread],
                 {**own, Cause.LAUNCH_BOUND: at_work[thread]},
                 Layers([*own.items(), (Cause.LAUNCH_BOUND, at_work[thread])]),

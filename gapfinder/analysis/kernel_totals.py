@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gapfinder.budget import ALWAYS
 from gapfinder.explanations import KernelTotal
 
 if TYPE_CHECKING:
@@ -42,22 +43,25 @@ class NameTotals:
         return {name: (count, ns) for name, count, ns in totals if count}
 
 
-def name_totals(lane: LaneOperations, *, names: int, window: Window | None = None) -> NameTotals:
-    """Return the totals of a lane's kernels; with a window, of what of them lies inside.
+def name_totals(
+    lane: LaneOperations, *, names: int, window: Window | None = None, begun_in: Window = ALWAYS
+) -> NameTotals:
+    """Return the totals of a lane's kernels that begin in a stretch; with a window, of what of them lies inside it.
 
     `names` is how many kernel names there are.
     """
     total = NameTotals.nothing(names)
     for kernels in (lane.compute, lane.communication.only_kernels()):
-        total += _totals(kernels, names=names, window=window)
+        total += _totals(kernels, names=names, window=window, begun_in=begun_in)
     return total
 
 
-def _totals(kernels: Operations, *, names: int, window: Window | None) -> NameTotals:
+def _totals(kernels: Operations, *, names: int, window: Window | None, begun_in: Window) -> NameTotals:
     if window is None:
+        kernels = kernels if begun_in == ALWAYS else kernels.select(kernels.begin_in(begun_in))
         lengths = kernels.ends - kernels.starts
     else:
-        kernels = kernels.select(kernels.are_in(window))
+        kernels = kernels.select(kernels.are_in(window, begun_in=begun_in))
         lengths = np.minimum(kernels.ends, window.end_ns) - np.maximum(kernels.starts, window.start_ns)
     # bincount adds in float64, which holds whole nanoseconds up to 104 days exactly
     times = np.bincount(kernels.names, weights=lengths, minlength=names)

@@ -1,4 +1,4 @@
-"""Measures one lane: budget, overlap ratio, gaps, holes and steps."""
+"""Measures one lane, whole or one stretch after the other: budget, overlap ratio, gaps, holes and steps."""
 
 from __future__ import annotations
 
@@ -7,158 +7,127 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
+from gapfinder.analysis.buckets import backward_extents
+from gapfinder.analysis.causes import HoleSources, charge_holes
+from gapfinder.analysis.communication import computed_while_communicating
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
 from gapfinder.analysis.intervals import clip
-from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
-from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, measure_steps, step_windows
-from gapfinder.analysis.timeline import HoleParts, Timeline
-from gapfinder.budget import Budget, Window
-from gapfinder.errors import InputError
-from gapfinder.explanations import Cause, Evidence, HostActivity
-from gapfinder.model import NO_COMMUNICATION, Hole, Holes, Lane, Steps
-from gapfinder.tables import process_id
+from gapfinder.analysis.kernel_totals import NameTotals, name_totals
+from gapfinder.analysis.timeline import Timeline
+from gapfinder.explanations import Cause
+from gapfinder.model import Hole, Holes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gapfinder.analysis.buckets import Extents
+    from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.intervals import Int64s, Intervals
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.report import Report
+    from gapfinder.analysis.stretches import CountedCalls, Stretch
+    from gapfinder.analysis.survey import Scope
+    from gapfinder.analysis.timeline import HoleParts
+    from gapfinder.explanations import Evidence, HostActivity
+    from gapfinder.model import Gaps
     from gapfinder.settings import Settings
 
-GRAPHS_HIDE_OVERLAP = (
-    "CUDA graphs were traced whole, so communication inside them is not visible; capture with --cuda-graph-trace=node"
-)
-NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
-SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
 _GRAPH_NAME = "CUDA graph"
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """An overlap ratio, or why there is none; `reason` beside a ratio explains it."""
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class LanePart:
+    """What was measured in a stretch of a lane, or in several that follow each other.
 
-    ratio: float | None
-    reason: str | None
+    Attributes:
+        kernels, ops: how many were counted.
+        totals: of the kernels, inside the lane's window; nothing where that is its span, for the survey has them.
+        parts: of the lane's window and of each of its steps, as far as they lie here; as `Timeline.parts` gives them;
+            shape (1 + steps, 7), ns.
+        graph_times: how long graphs ran in each of these; shape (1 + steps,), ns.
+        peer_copy_ns: union of copies between GPUs.
+        gaps, holes: those that lie here; no gap and no hole crosses a cut.
+        charged: the holes' causes.
+        activity: what the host did.
+        clocks: sampled clocks of the GPU while it was busy, Hz.
+        computed: when the lane computed while it communicated.
+        backward: when each step's backward ran; None without gradients.
+    """
+
+    kernels: int
+    ops: int
+    totals: NameTotals
+    parts: Int64s
+    graph_times: Int64s
+    peer_copy_ns: int
+    gaps: Gaps
+    holes: Holes
+    charged: ChargedHoles
+    activity: HostActivity
+    clocks: Int64s
+    computed: Intervals
+    backward: Extents | None
 
 
 class LaneMeasurement:
-    """One lane on the way from its operations to a `Lane`."""
+    """A stretch of one lane, of whose operations at least all that have a part in a stretch are at hand."""
 
-    def __init__(self, operations: LaneOperations, *, report: Report, settings: Settings, span: Window) -> None:
+    def __init__(
+        self, operations: LaneOperations, *, report: Report, settings: Settings, scope: Scope, stretch: Stretch
+    ) -> None:
         self.operations = operations
-        self._report = report
-        self._settings = settings
+        self._report, self._settings = report, settings
+        self._scope, self._stretch = scope, stretch
         self._timeline = Timeline(operations)
-        self._idle_reason = report.unseen_work.get(operations.process)
-        self._step_windows, self._steps_reason = self._find_steps()
-        self.window = self._window(span)
 
-    def _find_steps(self) -> tuple[StepWindows | None, str | None]:
-        """Return the lane's steps, or why there are none."""
-        profile, process = self._report.profile, self.operations.process
-        if not profile.has_nvtx:
-            return None, NO_NVTX
-        ranges = self._report.steps.get(process)
-        if ranges is None:
-            return None, NO_STEP_RANGES
-        if process not in self._report.launches:
-            return None, "no CUDA API calls were captured, so GPU work cannot be assigned to steps"
-        windows = step_windows(self.operations, ranges=ranges, launches=self._report.launches[process])
-        return (windows, None) if len(windows) else (None, "no GPU work was launched inside a step")
+    def busy(self) -> Intervals:
+        """Return when at least one operation ran in the stretch."""
+        return clip(self._timeline.busy, window=self._stretch.inside)
 
-    def _window(self, span: Window) -> Window | None:
-        """Return what is measured of this lane; None when it has none of the steps asked for."""
-        window: Window | None = span
-        if self._settings.step_range is not None:
-            window = self._window_of_steps(*self._settings.step_range)
-        if self._settings.window is None or window is None:
-            return window
-        start, end = self._settings.window
-        if self._settings.step_range is not None:
-            start, end = max(start, window.start_ns), min(end, window.end_ns)
-        if end <= start:
-            raise InputError("--window and --steps have no time in common; ask for one of them")
-        return Window(start_ns=start, end_ns=end)
+    def part(self, *, clocks: Int64s, counted: CountedCalls | None = None) -> LanePart:
+        """Measure the stretch; what only a look at all lanes tells is left out.
 
-    def _window_of_steps(self, first: int, end: int) -> Window | None:
-        if self._step_windows is None:
-            return None
-        numbers = self._step_windows.numbers
-        return self._step_windows.select((numbers >= first) & (numbers < end)).span()
-
-    def busy(self, window: Window) -> Intervals:
-        """Return when at least one operation ran inside `window`."""
-        return clip(self._timeline.busy, window=window)
-
-    def step_numbers(self) -> list[int]:
-        """Return the numbers of the lane's steps that have GPU work."""
-        return self._step_windows.numbers.tolist() if self._step_windows else []
-
-    def lane(self, window: Window, *, rank: int | None, gpu_name: str | None) -> tuple[Lane, ChargedHoles]:
-        """Return the lane's results inside `window`; what only a look at all lanes tells is left empty.
-
-        With it come its holes, for causes can be told once the communication of all lanes is known.
+        Args:
+            clocks: sampled clocks of the lane's GPU while it was busy in the stretch, Hz.
+            counted: launch calls that were counted in earlier stretches; None where this one is all.
         """
-        budget = self._timeline.budget(window)
-        overlap = self._overlap(window, budget)
-        gaps = self._timeline.gaps(window, min_gap=self._settings.min_gap_ns)
-        parts = self._timeline.holes(window, min_gap=self._settings.min_gap_ns)
+        inside, window, begun_in = self._stretch.inside, self._stretch.window, self._stretch.begun_in
+        min_gap, operations = self._settings.min_gap_ns, self.operations
+        parts = self._timeline.holes(inside, min_gap=min_gap)
         longest = np.lexsort((parts.starts, -parts.lengths))[: self._settings.top]
         charged = charge_holes(parts, sources=self._sources(), top=longest)
-        steps = self._steps(window)
-        operations = self.operations
-        lane = Lane(
-            file="",
-            pid=process_id(operations.process),
-            device=operations.device,
-            rank=rank,
-            gpu_name=gpu_name,
-            shares_gpu_with=(),
-            window=window,
-            kernels=operations.compute.count_in(window) + operations.communication.only_kernels().count_in(window),
-            ops=sum(kind.count_in(window) for kind in operations.by_kind),
-            dropped_ops=operations.dropped,
-            budget=budget,
-            idle_reason=self._idle_reason,
-            overlap_ratio=overlap.ratio,
-            overlap_reason=overlap.reason,
-            peer_copy_ns=self._timeline.peer_copy_time(window),
-            gaps=gaps,
+        starts, ends = self._edges()
+        kernels = operations.compute, operations.communication.only_kernels()
+        steps = self._scope.steps
+        return LanePart(
+            kernels=sum(kind.count_in(window, begun_in=begun_in) for kind in kernels),
+            ops=sum(kind.count_in(window, begun_in=begun_in) for kind in operations.by_kind),
+            totals=self._totals(),
+            parts=self._timeline.parts(starts, ends),
+            graph_times=self._timeline.graph_times(starts, ends),
+            peer_copy_ns=self._timeline.peer_copy_time(inside),
+            gaps=self._timeline.gaps(inside, min_gap=min_gap),
             holes=self._holes(parts, longest, charged.top_evidence),
-            causes={},
-            host=self._activity(parts, window),
-            steps=steps,
-            steps_reason=None if steps else self._steps_reason or NO_COMPLETE_STEP,
+            charged=charged,
+            activity=self._activity(parts, counted=counted),
+            clocks=clocks,
+            computed=computed_while_communicating(operations, window=window),
+            backward=backward_extents(operations, report=self._report, steps=steps) if steps else None,
         )
-        return lane, charged
 
-    def _steps(self, window: Window) -> Steps | None:
-        steps = self.complete_steps(window)
-        if steps is None:
-            return None
-        is_visible = self._idle_reason is None and self._report.profile.has_kernel_names
-        return measure_steps(steps, timeline=self._timeline, is_overlap_visible=is_visible)
+    def _edges(self) -> tuple[Int64s, Int64s]:
+        """Return the edges of the window and of each step, clipped to the stretch; shape (1 + steps,), ns."""
+        window, inside, steps = self._stretch.window, self._stretch.inside, self._scope.steps
+        starts, ends = np.array([window.start_ns], np.int64), np.array([window.end_ns], np.int64)
+        if steps is not None:
+            starts, ends = np.append(starts, steps.starts), np.append(ends, steps.ends)
+        return np.clip(starts, inside.start_ns, inside.end_ns), np.clip(ends, inside.start_ns, inside.end_ns)
 
-    def complete_steps(self, window: Window) -> StepWindows | None:
-        """Return the lane's complete steps inside `window`; None when no steps were found."""
-        if self._step_windows is None:
-            return None
-        asked = self._settings.step_range is not None
-        return self._step_windows.complete(inside=window, keep_first=asked)
-
-    def _overlap(self, window: Window, budget: Budget) -> Overlap:
-        """Return hidden / communication, unless graphs hide it or there is no communication."""
-        if self._idle_reason is not None:
-            return Overlap(None, self._idle_reason)
-        if not self._report.profile.has_kernel_names:
-            return Overlap(None, NAMES_NOT_CAPTURED)
-        if self._timeline.graph_times(np.array([window.start_ns]), np.array([window.end_ns])).any():
-            return Overlap(None, GRAPHS_HIDE_OVERLAP)
-        if budget.overlap_ratio is None:
-            return Overlap(None, NO_COMMUNICATION)
-        return Overlap(budget.overlap_ratio, SINGLE_STREAM if self.operations.is_single_stream else None)
+    def _totals(self) -> NameTotals:
+        stretch, names = self._stretch, len(self._report.kernel_names)
+        if stretch.window == self._scope.span:
+            return NameTotals.nothing(names)
+        return name_totals(self.operations, names=names, window=stretch.window, begun_in=stretch.begun_in)
 
     def _sources(self) -> HoleSources:
         operations, report = self.operations, self._report
@@ -171,7 +140,7 @@ class LaneMeasurement:
             host=report.host_time(operations.process),
         )
 
-    def _activity(self, parts: HoleParts, window: Window) -> HostActivity:
+    def _activity(self, parts: HoleParts, *, counted: CountedCalls | None) -> HostActivity:
         operations, report = self.operations, self._report
         ranges = report.steps.get(operations.process)
         return host_activity(
@@ -181,7 +150,8 @@ class LaneMeasurement:
                 launches=report.launches.get(operations.process),
                 host=report.host_time(operations.process),
                 holes=parts,
-                window=window,
+                stretch=self._stretch,
+                counted=counted,
                 steady_from=int(ranges.starts[1]) if ranges is not None and len(ranges) > 1 else None,
             )
         )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gapfinder.analysis.intervals import union
 from gapfinder.analysis.launches import rows_by_code
-from gapfinder.budget import Window
+from gapfinder.budget import ALWAYS, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,15 +57,22 @@ class Operations:
         """Return when at least one of them runs."""
         return union(self.starts, self.ends)
 
-    def are_in(self, window: Window) -> Bools:
-        """Return which have a part, or for zero length their instant, in `window`; shape (n,)."""
+    def begin_in(self, stretch: Window) -> Bools:
+        """Return which begin in a stretch of time; shape (n,)."""
+        if stretch == ALWAYS:
+            return np.ones(len(self), np.bool_)
+        begin: Bools = (self.starts >= stretch.start_ns) & (self.starts < stretch.end_ns)
+        return begin
+
+    def are_in(self, window: Window, *, begun_in: Window = ALWAYS) -> Bools:
+        """Return which have a part, or without length an instant, in `window` and begin in a stretch; shape (n,)."""
         instants = (self.ends == self.starts) & (self.starts >= window.start_ns)
         inside: Bools = (self.starts < window.end_ns) & ((self.ends > window.start_ns) | instants)
-        return inside
+        return inside if begun_in == ALWAYS else inside & self.begin_in(begun_in)
 
-    def count_in(self, window: Window) -> int:
-        """Return how many are in `window`."""
-        return int(self.are_in(window).sum())
+    def count_in(self, window: Window, *, begun_in: Window = ALWAYS) -> int:
+        """Return how many are in `window` and begin in a stretch of time."""
+        return int(self.are_in(window, begun_in=begun_in).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

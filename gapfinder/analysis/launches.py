@@ -35,11 +35,22 @@ class Launches:
         names: shape (n,), index into the report's call names.
     """
 
-    def __init__(self, *, correlations: Int64s, starts: Int64s, ends: Int64s, threads: Int64s, names: Codes) -> None:
+    def __init__(  # noqa: PLR0913 (a column each)
+        self,
+        *,
+        correlations: Int64s,
+        starts: Int64s,
+        ends: Int64s,
+        threads: Int64s,
+        names: Codes,
+        numbers: Int64s | None,
+    ) -> None:
         known = correlations >= 0
         if not known.all():
             correlations, starts, ends = correlations[known], starts[known], ends[known]
             threads, names = threads[known], names[known]
+            numbers = None if numbers is None else numbers[known]
+        self._numbers = numbers
         self._correlations = correlations
         # The last place answers for the row -1.
         self._starts_or_never: Int64s = np.append(starts, NEVER)
@@ -80,6 +91,10 @@ class Launches:
         at = np.minimum(np.searchsorted(self._sorted, correlations), len(self._sorted) - 1)
         return np.where(self._sorted[at] == correlations, self._rows[at], -1)
 
+    def numbers_of(self, rows: Int64s) -> Int64s:
+        """Return which calls of the whole report those at `rows` are, where these are only some of them."""
+        return rows if self._numbers is None else self._numbers[rows]
+
     def starts_of(self, rows: Int64s) -> Int64s:
         """Return when the calls at `rows` began, in ns; NEVER for -1."""
         return self._starts_or_never[rows]
@@ -102,6 +117,7 @@ def launches_by_process(calls: pd.DataFrame) -> dict[int, Launches]:
             ends=ends[rows],
             threads=threads[rows],
             names=names[rows],
+            numbers=None if isinstance(calls.index, pd.RangeIndex) else calls.index.to_numpy()[rows],
         )
         for process, rows in zip(processes, rows_by_code(codes, len(processes)), strict=True)
     }

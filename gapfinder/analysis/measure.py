@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gapfinder.analysis.buckets import measure_buckets
-from gapfinder.analysis.clocks import Clocks
+from gapfinder.analysis.clocks import Clocks, median_clock
 from gapfinder.analysis.communication import KeptCommunication, keep_communication
-from gapfinder.analysis.kernel_totals import NameTotals, name_totals
-from gapfinder.analysis.lane import LaneMeasurement
+from gapfinder.analysis.joining import joined_parts, lane_of
+from gapfinder.analysis.kernel_totals import NameTotals
+from gapfinder.analysis.lane import LaneMeasurement, LanePart
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
 from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.processes import measure_processes
 from gapfinder.analysis.report import Report, prepare
 from gapfinder.analysis.stragglers import HostSteps, host_steps
+from gapfinder.analysis.stretches import CountedCalls, Stretch
+from gapfinder.analysis.survey import Scope, Survey, scope_of, survey_lane
 from gapfinder.model import Coverage, Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
@@ -91,111 +94,151 @@ class MeasuredReport:
     decisions: dict[str, Decision]
 
 
-@dataclass
-class _Tally:
-    """Grows while the lanes of a report go by."""
+class Measuring:
+    """A report on the way from its operations to what is kept of it, lane after lane."""
 
-    everything: NameTotals
-    measured: NameTotals
-    lanes: list[MeasuredLane] = field(default_factory=list)
-    spans: list[Window] = field(default_factory=list)
-    step_numbers: set[int] = field(default_factory=set)
-    devices: set[int] = field(default_factory=set)
-    busy_processes: set[int] = field(default_factory=set)
-    without_time: int = 0
+    def __init__(self, profile: Profile, *, settings: Settings) -> None:
+        self.report = prepare(profile, settings=settings)
+        self._settings = settings
+        told, self._undecoded = profile.read_payloads()
+        self._payloads = Payloads(told, ranges=profile.ranges)
+        self._clocks = Clocks(profile.read_clocks())
+        self._gpus = _gpus(self.report)
+        names = len(self.report.kernel_names)
+        self._everything, self._measured = NameTotals.nothing(names), NameTotals.nothing(names)
+        self._lanes: list[MeasuredLane] = []
+        self._spans: list[Window] = []
+        self._step_numbers: set[int] = set()
+        self._devices: set[int] = set()
+        self._busy_processes: set[int] = set()
+        self._without_time = 0
+
+    def scope(self, operations: LaneOperations, survey: Survey) -> Scope | None:
+        """Return what is to be measured of a lane; None where it was not asked for or has nothing that takes time."""
+        self._devices.add(operations.device)
+        span = survey.span
+        if span is not None:
+            self._busy_processes.add(operations.process)
+        if self._settings.gpus and operations.device not in self._settings.gpus:
+            return None
+        if span is None:
+            self._without_time += 1
+            return None
+        self._spans.append(span)
+        self._everything += survey.totals
+        scope = scope_of(operations.process, survey, span=span, report=self.report, settings=self._settings)
+        self._step_numbers.update(scope.numbers)
+        return scope
+
+    def part(
+        self,
+        operations: LaneOperations,
+        *,
+        report: Report,
+        scope: Scope,
+        stretch: Stretch,
+        counted: CountedCalls | None,
+    ) -> LanePart:
+        """Measure a stretch of a lane; `report` holds what matters in it."""
+        measurement = LaneMeasurement(operations, report=report, settings=self._settings, scope=scope, stretch=stretch)
+        gpu, _ = self._gpu(operations)
+        return measurement.part(clocks=self._clocks.at_work(gpu, busy=measurement.busy()), counted=counted)
+
+    def add(self, operations: LaneOperations, parts: Sequence[LanePart], *, scope: Scope, window: Window) -> None:
+        """Add a lane, all stretches of which were measured; `operations` has all its communication."""
+        part, report = joined_parts(parts, top=self._settings.top), self.report
+        gpu, gpu_name = self._gpu(operations)
+        lane = lane_of(part, operations, window=window, scope=scope, report=report, gpu_name=gpu_name)
+        process, steps, launches = operations.process, scope.steps, scope.survey.launches
+        hosted, buckets = None, None
+        if steps is not None and len(steps) and launches is not None:
+            hosted = host_steps(process, report=report, steps=steps, first_launches=launches)
+            buckets = measure_buckets(operations, report=report, steps=steps, backward=part.backward)
+        self._measured += scope.survey.totals if window == scope.span else part.totals
+        self._lanes.append(
+            MeasuredLane(
+                lane=lane,
+                holes=part.charged,
+                process=process,
+                gpu=gpu,
+                communication=keep_communication(
+                    operations,
+                    kernel_names=report.kernel_names,
+                    window=window,
+                    steps=steps,
+                    told=self._payloads.of(operations.communication, launches=report.launches.get(process)),
+                    computed=part.computed,
+                ),
+                host_steps=hosted,
+                buckets=buckets,
+                clock=median_clock(part.clocks),
+            )
+        )
+
+    def result(self) -> MeasuredReport:
+        """Return what is kept of the report."""
+        report, settings, profile = self.report, self._settings, self.report.profile
+        if settings.window is not None and not is_met(settings.window, self._spans):
+            self._lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
+            self._measured = NameTotals.nothing(len(report.kernel_names))
+        return MeasuredReport(
+            profile_path=profile.path.parts,
+            nsys_version=profile.nsys_version,
+            export_schema_version=profile.export_schema_version,
+            start_utc_ns=profile.start_utc_ns,
+            lanes=tuple(self._lanes),
+            spans=tuple(self._spans),
+            step_numbers=frozenset(self._step_numbers if self._spans else _numbers_on_host(report)),
+            devices=frozenset(self._devices),
+            rank_marks=report.rank_marks,
+            busy_processes=frozenset(self._busy_processes),
+            processes=measure_processes(report, settings=settings, with_lanes=(lane.process for lane in self._lanes)),
+            coverage=self._coverage(),
+            name_times={name: ns for name, (_, ns) in self._everything.by_name(report.kernel_names).items()},
+            kernels=self._measured.by_name(report.kernel_names),
+            decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
+        )
+
+    def _gpu(self, operations: LaneOperations) -> tuple[int | None, str | None]:
+        return self._gpus.get((operations.process, operations.device), (None, None))
+
+    def _coverage(self) -> Coverage:
+        profile = self.report.profile
+        return Coverage(
+            kernels=not profile.kernels.empty,
+            copies=not profile.copies.empty,
+            graphs=not profile.graphs.empty,
+            nvtx=profile.has_nvtx,
+            runtime=profile.has_calls,
+            osrt=profile.has_os_calls,
+            notes=(
+                *report_notes(
+                    self.report,
+                    settings=self._settings,
+                    lanes=[one.lane for one in self._lanes],
+                    spans=self._spans,
+                    lanes_without_time=self._without_time,
+                ),
+                *payload_notes(self._undecoded),
+            ),
+        )
 
 
 def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
     """Measure every lane of a report that the settings keep."""
-    report = prepare(profile, settings=settings)
-    told, undecoded = profile.read_payloads()
-    payloads = Payloads(told, ranges=profile.ranges)
-    context = _Context(report, payloads, Clocks(profile.read_clocks()), _gpus(report))
-    names = len(report.kernel_names)
-    tally = _Tally(everything=NameTotals.nothing(names), measured=NameTotals.nothing(names))
-    for operations, span in _timed_lanes(report, settings=settings, tally=tally):
-        totals = name_totals(operations, names=names)
-        tally.everything += totals
-        measurement = LaneMeasurement(operations, report=report, settings=settings, span=span)
-        tally.step_numbers.update(measurement.step_numbers())
-        if measurement.window is not None:
-            window = measurement.window
-            tally.lanes.append(_measured(measurement, window, context))
-            tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
-    if settings.window is not None and not is_met(settings.window, tally.spans):
-        tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
-        tally.measured = NameTotals.nothing(names)
-    return MeasuredReport(
-        profile_path=profile.path.parts,
-        nsys_version=profile.nsys_version,
-        export_schema_version=profile.export_schema_version,
-        start_utc_ns=profile.start_utc_ns,
-        lanes=tuple(tally.lanes),
-        spans=tuple(tally.spans),
-        step_numbers=frozenset(tally.step_numbers if tally.spans else _numbers_on_host(report)),
-        devices=frozenset(tally.devices),
-        rank_marks=report.rank_marks,
-        busy_processes=frozenset(tally.busy_processes),
-        processes=measure_processes(report, settings=settings, with_lanes=(lane.process for lane in tally.lanes)),
-        coverage=_coverage(report, settings=settings, tally=tally, undecoded_payloads=undecoded),
-        name_times={name: ns for name, (_, ns) in tally.everything.by_name(report.kernel_names).items()},
-        kernels=tally.measured.by_name(report.kernel_names),
-        decisions=dict(zip(report.kernel_names, report.decisions, strict=True)),
-    )
+    measuring = Measuring(profile, settings=settings)
+    report = measuring.report
+    for operations in split_lanes(report):
+        scope = measuring.scope(operations, survey_lane(operations, report=report))
+        stretch = Stretch.of(scope.window) if scope is not None and scope.window is not None else None
+        if scope is not None and stretch is not None:
+            part = measuring.part(operations, report=report, scope=scope, stretch=stretch, counted=None)
+            measuring.add(operations, [part], scope=scope, window=stretch.window)
+    return measuring.result()
 
 
 def _numbers_on_host(report: Report) -> set[int]:
     return {number for steps in report.steps.values() for number in steps.numbers.tolist()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Context:
-    """What is known of a report beside its lanes."""
-
-    report: Report
-    payloads: Payloads
-    clocks: Clocks
-    gpus: _Gpus
-
-
-def _measured(measurement: LaneMeasurement, window: Window, context: _Context) -> MeasuredLane:
-    """Return a lane's results inside `window`, and what comparing it with other lanes needs."""
-    operations, report = measurement.operations, context.report
-    gpu, gpu_name = context.gpus.get((operations.process, operations.device), (None, None))
-    lane, holes = measurement.lane(window, rank=report.rank(operations.process), gpu_name=gpu_name)
-    steps = measurement.complete_steps(window)
-    return MeasuredLane(
-        lane=lane,
-        holes=holes,
-        process=operations.process,
-        gpu=gpu,
-        communication=keep_communication(
-            operations,
-            kernel_names=report.kernel_names,
-            window=window,
-            steps=steps,
-            told=context.payloads.of(operations.communication, launches=report.launches.get(operations.process)),
-        ),
-        host_steps=host_steps(operations, report=report, steps=steps) if steps else None,
-        buckets=measure_buckets(operations, report=report, steps=steps) if steps else None,
-        clock=context.clocks.median(gpu, busy=measurement.busy(window)),
-    )
-
-
-def _timed_lanes(report: Report, *, settings: Settings, tally: _Tally) -> Iterator[tuple[LaneOperations, Window]]:
-    """Yield the lanes that are asked for and have operations that take time, with their span."""
-    for operations in split_lanes(report):
-        tally.devices.add(operations.device)
-        span = operations.span()
-        if span is not None:
-            tally.busy_processes.add(operations.process)
-        if settings.gpus and operations.device not in settings.gpus:
-            continue
-        if span is None:
-            tally.without_time += 1
-            continue
-        tally.spans.append(span)
-        yield operations, span
 
 
 def _gpus(report: Report) -> _Gpus:
@@ -204,22 +247,3 @@ def _gpus(report: Report) -> _Gpus:
     keys = zip(devices["process"].tolist(), devices["device"].tolist(), strict=True)
     values = zip(devices["gpu"].tolist(), devices["gpu_name"].astype(str), strict=True)
     return {key: (gpu if gpu >= 0 else None, name or None) for key, (gpu, name) in zip(keys, values, strict=True)}
-
-
-def _coverage(report: Report, *, settings: Settings, tally: _Tally, undecoded_payloads: int) -> Coverage:
-    profile = report.profile
-    lanes = [one.lane for one in tally.lanes]
-    return Coverage(
-        kernels=not profile.kernels.empty,
-        copies=not profile.copies.empty,
-        graphs=not profile.graphs.empty,
-        nvtx=profile.has_nvtx,
-        runtime=profile.has_calls,
-        osrt=profile.has_os_calls,
-        notes=(
-            *report_notes(
-                report, settings=settings, lanes=lanes, spans=tally.spans, lanes_without_time=tally.without_time
-            ),
-            *payload_notes(undecoded_payloads),
-        ),
-    )

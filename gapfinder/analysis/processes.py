@@ -10,7 +10,7 @@ import numpy as np
 from gapfinder.analysis.phases import PHASES, PhaseRanges
 from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
 from gapfinder.analysis.steps import NO_COMPLETE_STEP, StepWindows, length_statistics
-from gapfinder.budget import Window
+from gapfinder.budget import ALWAYS, Window
 from gapfinder.processes import HostStep, HostSteps, TrainingProcess
 from gapfinder.tables import process_id
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.step_ranges import StepRanges
     from gapfinder.model import Lane
     from gapfinder.settings import Settings
-
-_ALWAYS = Window(start_ns=int(np.iinfo(np.int64).min), end_ns=int(np.iinfo(np.int64).max))
 
 
 def measure_processes(report: Report, *, settings: Settings, with_lanes: Iterable[int]) -> dict[int, TrainingProcess]:
@@ -105,7 +103,7 @@ def _steps(process: int, *, ranges: StepRanges, phases: PhaseRanges, settings: S
     if settings.step_range is not None:
         first, end = settings.step_range
         steps = steps.select((steps.numbers >= first) & (steps.numbers < end))
-    window = _ALWAYS if settings.window is None else Window(start_ns=settings.window[0], end_ns=settings.window[1])
+    window = ALWAYS if settings.window is None else Window(start_ns=settings.window[0], end_ns=settings.window[1])
     steps = steps.complete(inside=window, keep_first=settings.step_range is not None)
     if len(steps) == 0:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,6 +66,10 @@ class Report:
     unseen_work: dict[int, str]
     _host_times: dict[int, HostTime] = field(default_factory=dict)
 
+    def with_part(self, profile: Profile) -> Report:
+        """Return this report with other kernels and calls: those that matter in a stretch of time."""
+        return replace(self, profile=profile, launches=launches_by_process(profile.read_calls()), _host_times={})
+
     def rank(self, process: int) -> int | None:
         """Return the rank of a process, where its mark tells it."""
         mark = self.rank_marks.get(process)
@@ -81,9 +85,7 @@ class Report:
 
 def prepare(profile: Profile, *, settings: Settings) -> Report:
     """Find out what all lanes of a report need: kinds of kernels and copies, launch calls, steps, ranks."""
-    classifier = Classifier(
-        communication_patterns=settings.communication_patterns, compute_patterns=settings.compute_patterns
-    )
+    classifier = Classifier.of(settings)
     names = profile.kernels["name"].cat.categories.tolist()
     decisions = [classifier.decide(name) for name in names]
     calls = profile.read_calls()

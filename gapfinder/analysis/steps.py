@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.step_ranges import StepRanges
-    from gapfinder.analysis.timeline import Timeline
     from gapfinder.budget import Budget
 
 NO_COMPLETE_STEP = "no step is complete inside the window"
@@ -68,14 +67,13 @@ class StepWindows:
         return complete if keep_first or len(complete) == 1 else complete.select(complete.places != 0)
 
 
-def step_windows(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> StepWindows:
-    """Return the windows of the steps that have GPU work on this lane.
+def step_windows(first: Int64s, last: Int64s, *, ranges: StepRanges) -> StepWindows:
+    """Return the windows of the steps that have GPU work on a lane, by what `first_and_last` found there.
 
     A step's window begins with the earliest operation launched in it and ends where the next step's begins; the last
     one ends with the last operation launched in it. What overlaps the wrong way round (a later step's work begins
     first) has no window.
     """
-    first, last = _first_and_last(lane, ranges=ranges, launches=launches)
     places = np.flatnonzero(last > first)
     starts = first[places]
     ends = np.append(starts[1:], last[places][-1:])
@@ -83,7 +81,7 @@ def step_windows(lane: LaneOperations, *, ranges: StepRanges, launches: Launches
     return windows.select(ends > starts)
 
 
-def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> tuple[Int64s, Int64s]:
+def first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launches) -> tuple[Int64s, Int64s]:
     """Return for each step the earliest start and the latest end of what was launched in it; shape (steps,), ns.
 
     A step without work keeps the largest start and the smallest end.
@@ -100,25 +98,25 @@ def _first_and_last(lane: LaneOperations, *, ranges: StepRanges, launches: Launc
     return first, last
 
 
-def measure_steps(steps: StepWindows, *, timeline: Timeline, is_overlap_visible: bool) -> Steps | None:
+def steps_of(steps: StepWindows, *, parts: Int64s, graph_times: Int64s, is_overlap_visible: bool) -> Steps | None:
     """Return the steps with their budgets and statistics; None when there are none.
 
     Args:
         steps: complete steps of one lane; those of the process that are not among them count as dropped.
-        timeline: that lane.
+        parts: of each step as `Timeline.parts` gives them; shape (steps, 7), ns.
+        graph_times: how long graphs ran in each; shape (steps,), ns.
         is_overlap_visible: False when communication may be where it was not captured, so that no step has a ratio;
             a step in which a whole graph runs has none in any case.
     """
     if len(steps) == 0:
         return None
-    parts = timeline.parts(steps.starts, steps.ends)
     (total,) = as_budgets(parts.sum(axis=0, keepdims=True))
     mean, p50, p99 = length_statistics(steps.ends - steps.starts)
     return Steps(
         items=_items(
             steps,
             budgets=as_budgets(parts),
-            graph_times=timeline.graph_times(steps.starts, steps.ends),
+            graph_times=graph_times,
             is_overlap_visible=is_overlap_visible,
         ),
         total=total,

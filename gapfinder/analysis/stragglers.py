@@ -67,20 +67,27 @@ class StepTable:
     idle: Floats
 
 
-def host_steps(lane: LaneOperations, *, report: Report, steps: StepWindows) -> HostSteps:
-    """Return what the host did in each of the lane's complete steps."""
+def host_steps(process: int, *, report: Report, steps: StepWindows, first_launches: Int64s) -> HostSteps:
+    """Return what the host did in each of a lane's complete steps.
+
+    Args:
+        process: key of its process.
+        report: its report.
+        steps: its complete steps.
+        first_launches: what `first_launches` found for each of the process's step ranges.
+    """
     starts, ends = steps.ranges.starts[steps.places], steps.ranges.ends[steps.places]
-    loading = report.host_time(lane.process).ranges.get(Cause.DATA_LOADING)
-    loaded = loading.covered() if loading else EMPTY
+    loading = report.telling_ranges.get(Cause.DATA_LOADING)
+    loaded = loading.of_process(process).covered() if loading else EMPTY
     data = Measure(loaded)
-    first = np.minimum(_first_launches(lane, launches=report.launches[lane.process], starts=starts), ends)
+    first = np.minimum(first_launches[steps.places], ends)
     return HostSteps(
         data_loading=data.within(starts, ends) if len(loaded) else None,
         launch_delays=first - starts - data.within(starts, first),
     )
 
 
-def _first_launches(lane: LaneOperations, *, launches: Launches, starts: Int64s) -> Int64s:
+def first_launches(lane: LaneOperations, *, launches: Launches, starts: Int64s) -> Int64s:
     """Return for each of `starts` (in order, ns) when the first call from then on began that launched something."""
     first = np.full(len(starts), NEVER, np.int64)
     for operations in lane.by_kind:

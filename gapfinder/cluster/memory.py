@@ -11,18 +11,30 @@ if TYPE_CHECKING:
 _BASE = 150_000_000
 _PER_BYTE = 1.7
 """Peak memory per byte of an export; 1.25 to 1.63 were measured, the more the smaller it is (docs/scale.md)."""
+MOST_MEMORY = 4_000_000_000
+"""What measuring one report takes at most, in bytes: one that is likely to need more is measured in parts."""
+_PER_ROW = 200
+"""Peak memory for each kernel or call of a part (docs/scale.md)."""
+_SHARE = 0.4
+"""Of the memory, for a part; the rest is for what is kept of the report whole, and for estimates that are off."""
+_FEWEST_ROWS = 500_000
 _UNPACKED = 8
 """Bytes of export per byte of a compressed export or of a report."""
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def estimated_need(path: Path) -> int:
-    """Return the bytes that measuring a report is likely to take at most; of a missing file, what Python takes."""
+    """Return the bytes that measuring a report at once is likely to take; of a missing file, what Python takes."""
     try:
         size = path.stat().st_size
     except OSError:
         return _BASE
     return _BASE + int(_PER_BYTE * size * (1 if path.suffix == ".sqlite" else _UNPACKED))
+
+
+def rows_at_once(memory: int) -> int:
+    """Return of how many kernels and calls a part of a report may be made, so that measuring it takes this memory."""
+    return max(int(_SHARE * (memory - _BASE) / _PER_ROW), _FEWEST_ROWS)
 
 
 def free_memory() -> int | None:

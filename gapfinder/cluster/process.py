@@ -21,7 +21,7 @@ def prepare_worker(memory: int | None) -> None:
     gc.disable()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if memory is not None:
-        limit = _data_bytes() + memory
+        limit = data_bytes() + memory
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
@@ -32,7 +32,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _data_bytes() -> int:
+def data_bytes() -> int:
     """Return what counts for RLIMIT_DATA already: stacks and heaps of the libraries that are loaded."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith("VmData:"):

@@ -11,7 +11,7 @@ from itertools import chain
 from multiprocessing import forkserver, get_context
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from gapfinder.cluster.memory import estimated_need, fits, free_memory
+from gapfinder.cluster.memory import MOST_MEMORY, estimated_need, fits, free_memory
 from gapfinder.cluster.process import prepare_worker
 from gapfinder.errors import GapfinderError
 
@@ -122,8 +122,7 @@ class LocalProcesses:
         return fits(self._need(path), beside=[self._need(other) for other in beside], free=self.free)
 
     def _need(self, path: Path) -> int:
-        need = estimated_need(path)
-        return need if self.memory is None else min(need, self.memory)
+        return min(estimated_need(path), MOST_MEMORY if self.memory is None else self.memory)
 
 
 def expect_processes(paths: Sequence[Path], *, count: int | None) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from array import array
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Self
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from gapfinder.errors import InputError
-from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile, UnsupportedError
+from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile, UnsupportedError, find_leaves
 from gapfinder.load.names import Names, TextCodes
 from gapfinder.load.pages import IntegerColumn, read_integers
 from gapfinder.load.schema import STRINGS, TABLES
@@ -48,6 +49,7 @@ class Database:
         self.name = name
         self.slow_tables: dict[str, str] = {}
         self._rows: dict[str, int] = {}
+        self._only: dict[str, Integers] = {}
         self._file = file
         self._limits = limits
         self._deadline = time.monotonic() + limits.deadline_s
@@ -87,15 +89,41 @@ class Database:
                 raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {AGAIN}")
         present = {column: null for column, null in columns.items() if column in info.columns}
         try:
-            arrays = self._read_pages(info, present)
+            arrays = self._read_pages(info, present, leaves=self._only.get(table))
         except DamagedError as how:
             raise self._damaged(table, str(how)) from how
         except UnsupportedError as reason:
+            if table in self._only:
+                raise
             self.slow_tables[table] = str(reason)
             arrays = self._read_slowly(table, present)
         rows = len(next(iter(arrays.values())))
         self._check_rows(table, rows)
         return {column: arrays.get(column, np.full(rows, null)) for column, null in columns.items()}
+
+    @property
+    def page_size(self) -> int:
+        """Bytes of a page."""
+        return self._file.page_size
+
+    def leaves(self, table: str) -> Integers:
+        """Return the pages that hold a table's rows, in their order; UnsupportedError where they cannot be told."""
+        if table not in self._tables:
+            return np.empty(0, np.int64)
+        with self._file.path.open("rb", buffering=0) as stream:
+            try:
+                return find_leaves(self._file, stream, root=self._tables[table].root)
+            except DamagedError as how:
+                raise self._damaged(table, str(how)) from how
+
+    def on_pages(self, table: str, leaves: Integers) -> Self:
+        """Return a view in which `integers` finds only the rows of a table that are on these of its pages.
+
+        It raises UnsupportedError where the pages are not as nsys writes them, for SQLite does not read by pages.
+        """
+        view = copy(self)
+        view._rows, view._only = {}, {table: leaves}  # noqa: SLF001 (its own class)
+        return view
 
     def texts(self, table: str, column: str) -> Names:
         """Return a text column in the table's order."""
@@ -196,11 +224,13 @@ class Database:
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             self._query(f"PRAGMA {pragma}")
 
-    def _read_pages(self, info: TableInfo, columns: Mapping[str, int]) -> dict[str, Integers]:
+    def _read_pages(
+        self, info: TableInfo, columns: Mapping[str, int], *, leaves: Integers | None
+    ) -> dict[str, Integers]:
         if not info.plain_integers.issuperset(columns):
             raise UnsupportedError("a column is not declared as a plain integer")
         wanted = [IntegerColumn(index=info.columns.index(column), null=null) for column, null in columns.items()]
-        return dict(zip(columns, read_integers(self._file, root=info.root, columns=wanted), strict=True))
+        return dict(zip(columns, read_integers(self._file, root=info.root, columns=wanted, leaves=leaves), strict=True))
 
     def _read_slowly(self, table: str, columns: Mapping[str, int]) -> dict[str, Integers]:
         filled = [(column, null, array("q")) for column, null in columns.items()]

@@ -142,8 +142,10 @@ class _Columns:
         return [array[: self._rows] for array in self._arrays]
 
 
-def read_integers(file: PageFile, *, root: int, columns: Sequence[IntegerColumn]) -> list[Integers]:
-    """Return the columns' values in the table's order.
+def read_integers(
+    file: PageFile, *, root: int, columns: Sequence[IntegerColumn], leaves: Integers | None = None
+) -> list[Integers]:
+    """Return the columns' values in the table's order; with `leaves`, of the rows on these pages only.
 
     Raises:
         UnsupportedError: for anything but whole, local records with integers or NULL in these columns.
@@ -152,7 +154,7 @@ def read_integers(file: PageFile, *, root: int, columns: Sequence[IntegerColumn]
     batch = _Batch(per_batch, file.page_size)
     result = _Columns(len(columns))
     with file.path.open("rb", buffering=0) as stream:
-        leaves = find_leaves(file, stream, root=root)
+        leaves = find_leaves(file, stream, root=root) if leaves is None else leaves
         for first in range(0, len(leaves), per_batch):
             numbers = leaves[first : first + per_batch]
             _read_batch(file, stream, numbers, batch.octets.data)

@@ -32,10 +32,15 @@ if TYPE_CHECKING:
 
 
 class Export:
-    """A checked database; keeps what was unpacked for as long as somebody may read from it."""
+    """A checked database; keeps what was unpacked for as long as somebody may read from it.
+
+    Attributes:
+        named: the file as the user named it.
+        limits: bounds on it.
+    """
 
     def __init__(self, path: Path, limits: Limits) -> None:
-        self._limits = limits
+        self.named, self.limits = path, limits
         self._name = path.name
         self._unpacked: Unpacked | None = None
         file_state(path)
@@ -54,8 +59,8 @@ class Export:
         """Open the database for reading these tables, if it still is the one that was checked."""
         if file_state(self._path) != self._state:
             raise InputError(f"{self._name}: changed while it was being read; load it again")
-        file = check_database(self._path, limits=self._limits)
-        return Database(file, name=self._name, limits=self._limits, tables=tables)
+        file = check_database(self._path, limits=self.limits)
+        return Database(file, name=self._name, limits=self.limits, tables=tables)
 
     def read_calls(self) -> pd.DataFrame:
         """Return the frame CALLS."""
@@ -90,42 +95,47 @@ def load_profile(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Profile:
     """
     export = Export(path, limits)
     with export.open() as database:
-        about = read_about(database)
-        operations, place_notes = place(
-            {"kernels": read_kernels(database), "copies": read_copies(database), "graphs": read_graphs(database)},
-            name=path.name,
+        return complete_profile(export, database, kernels=read_kernels(database))[0]
+
+
+def complete_profile(export: Export, database: Database, *, kernels: pd.DataFrame) -> tuple[Profile, bool]:
+    """Return the report of which these are the kernels, and whether rows were given a process or device untold."""
+    path, limits = export.named, export.limits
+    about = read_about(database)
+    operations, place_notes = place(
+        {"kernels": kernels, "copies": read_copies(database), "graphs": read_graphs(database)}, name=path.name
+    )
+    places = find_places(operations.values())
+    if len(places) > limits.max_lanes:
+        raise InputError(
+            f"{path.name}: has {len(places):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
         )
-        places = find_places(operations.values())
-        if len(places) > limits.max_lanes:
-            raise InputError(
-                f"{path.name}: has {len(places):,} (process, device) pairs, at most {limits.max_lanes:,} can be"
-            )
-        ranges, marks = read_nvtx(database, capture_end=about.capture_end_ns)
-        profile = Profile(
-            path=path,
-            nsys_version=about.nsys_version,
-            export_schema_version=about.export_schema_version,
-            capture_end_ns=about.capture_end_ns,
-            start_utc_ns=about.start_utc_ns,
-            has_nvtx=database.has_rows(NVTX),
-            has_calls=database.has_rows(RUNTIME),
-            has_os_calls=database.has_rows(OS_CALLS),
-            has_kernel_names=operations["kernels"]["name"].cat.categories.tolist() != [UNNAMED],
-            kernels=operations["kernels"],
-            copies=operations["copies"],
-            graphs=operations["graphs"],
-            ranges=ranges,
-            marks=marks,
-            devices=read_devices(database, places),
-            read_calls=export.read_calls if database.has_rows(RUNTIME) else CALLS.empty,
-            read_os_calls=export.read_os_calls,
-            read_overheads=export.read_overheads,
-            read_clocks=export.read_clocks if database.has_rows(GPU_METRICS) else CLOCKS.empty,
-            read_payloads=export.read_payloads,
-        )
-        slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
+    ranges, marks = read_nvtx(database, capture_end=about.capture_end_ns)
+    profile = Profile(
+        path=path,
+        nsys_version=about.nsys_version,
+        export_schema_version=about.export_schema_version,
+        capture_end_ns=about.capture_end_ns,
+        start_utc_ns=about.start_utc_ns,
+        has_nvtx=database.has_rows(NVTX),
+        has_calls=database.has_rows(RUNTIME),
+        has_os_calls=database.has_rows(OS_CALLS),
+        has_kernel_names=operations["kernels"]["name"].cat.categories.tolist() != [UNNAMED],
+        kernels=operations["kernels"],
+        copies=operations["copies"],
+        graphs=operations["graphs"],
+        ranges=ranges,
+        marks=marks,
+        devices=read_devices(database, places),
+        read_calls=export.read_calls if database.has_rows(RUNTIME) else CALLS.empty,
+        read_os_calls=export.read_os_calls,
+        read_overheads=export.read_overheads,
+        read_clocks=export.read_clocks if database.has_rows(GPU_METRICS) else CLOCKS.empty,
+        read_payloads=export.read_payloads,
+    )
     told = [about.warnings] if about.warnings else []
-    return replace(profile, notes=(*told, *_missing(profile), *place_notes, *slow))
+    slow = [f"{table} was read row by row ({reason})" for table, reason in sorted(database.slow_tables.items())]
+    return replace(profile, notes=(*told, *_missing(profile), *place_notes, *slow)), bool(place_notes)
 
 
 def _missing(profile: Profile) -> list[str]:

@@ -30,9 +30,21 @@ def check_times(start: Integers, end: Integers, *, table: str, name: str) -> Non
         )
     if (latest - earliest) * len(start) <= _LONGEST_SUM:
         return
-    usable = end >= start
-    total = end.sum(dtype=np.float64, where=usable) - start.sum(dtype=np.float64, where=usable)
-    if total > _LONGEST_SUM:
-        raise InputError(
-            f"{name}: {table} has durations of {total:,.0f} ns in all, more than {_LONGEST_SUM:,}; {_AGAIN}"
-        )
+    LongestSum(table=table, name=name).add(start, end)
+
+
+class LongestSum:
+    """Adds up the durations of a table that comes in parts."""
+
+    def __init__(self, *, table: str, name: str) -> None:
+        self._table, self._name, self._total = table, name, 0.0
+
+    def add(self, start: Integers, end: Integers) -> None:
+        """Add rows; InputError when those with end >= start take too long together."""
+        usable = end >= start
+        self._total += end.sum(dtype=np.float64, where=usable) - start.sum(dtype=np.float64, where=usable)
+        if self._total > _LONGEST_SUM:
+            raise InputError(
+                f"{self._name}: {self._table} has durations of {self._total:,.0f} ns in all, "
+                f"more than {_LONGEST_SUM:,}; {_AGAIN}"
+            )

@@ -9,7 +9,7 @@ import pytest
 from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, N, R, profile
 
 from gapfinder.analysis import analyze
-from gapfinder.analysis.lane import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, SINGLE_STREAM
+from gapfinder.analysis.joining import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, SINGLE_STREAM
 from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.explanations import Cause
