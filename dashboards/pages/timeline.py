@@ -1,0 +1,25 @@
+"""The timeline of one profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dash import html
+
+if TYPE_CHECKING:
+    from dash import Dash
+    from dash.development.base_component import Component
+
+    from dashboards.components.palette import Theme
+    from dashboards.ids import Asked
+    from dashboards.view import View
+
+
+def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
+    """Return the page; InputError where its profile cannot be shown."""
+    profile = view.profiles.get(asked.profile or "")
+    return html.H1(f"Timeline of {profile.stored.name}", className=theme)
+
+
+def register(app: Dash, view: View) -> None:
+    """Add its callbacks."""
