@@ -11,6 +11,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
@@ -55,7 +57,7 @@ class Operations:
     ends: Int64s
     names: Int32s  # index into Trace.names
     streams: Int32s
-    correlations: Int64s  # -1 where unknown
+    calls: Int32s  # place of the launch call in its process's calls; -1 where it was not captured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,18 +99,18 @@ class Steps:
     numbers: Int64s
     starts: Int64s
     ends: Int64s
+    names: Int32s  # index into Trace.names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """What threads of a process did on the host, in order of start; every array has shape (n,).
+    """What threads of a process did on the host, in order of thread, then of start; every array has shape (n,).
 
     Attributes:
         names: index into Trace.names.
         threads: globalTid.
-        depths: how many events of the same thread are around it; 0 for the outermost.
+        depths: how many earlier events of the same thread last when it begins; 0 for the outermost.
         kinds: for calls 0 CUDA, 1 operating system, 2 profiler or driver overhead; for ranges index into Trace.domains.
-        correlations: of a CUDA call; -1 for everything else.
     """
 
     starts: Int64s
@@ -117,16 +119,26 @@ class Events:
     threads: Int64s
     depths: Int8s
     kinds: Int8s
-    correlations: Int64s
+
+    def of_thread(self, thread: int) -> slice:
+        """Return the places of a thread's events."""
+        first, last = self.threads.searchsorted((thread, thread + 1)).tolist()
+        return slice(first, last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProcessTrace:
-    """The host side of one process: NVTX ranges and calls, and the thread that launches most of its GPU work."""
+    """The host side of one process.
+
+    Attributes:
+        launching_thread: the one that launches most of its GPU work; the rows "ranges" and "calls" are about it.
+        called: when that thread is in a call.
+    """
 
     ranges: Events
     calls: Events
     launching_thread: int | None
+    called: Busy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +147,7 @@ class LaneTrace:
 
     Attributes:
         operations, busy: by kind; every kind is there, perhaps empty.
+        holes: their times are those of Lane.holes, of the window that was measured.
         any_busy: the union of all kinds.
         process: index into Trace.processes.
     """
@@ -155,14 +168,14 @@ class Trace:
     Attributes:
         origin_ns: first moment of any lane on the shared clock; pages count from here.
         end_ns: last moment of any lane, since the origin.
-        names: text of every name, each once, exactly as captured (it may hold markup).
+        names: text of every name, each once, exactly as captured (it may hold markup); read when it is asked for.
         domains: texts of NVTX domains.
         collectives: frame COLLECTIVES (gapfinder.tables), of every instance; its times are on the lanes' own clocks.
     """
 
     origin_ns: int
     end_ns: int
-    names: tuple[str, ...]
+    names: Sequence[str]
     domains: tuple[str, ...]
     lanes: tuple[LaneTrace, ...]
     processes: tuple[ProcessTrace, ...]
