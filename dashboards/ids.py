@@ -28,8 +28,10 @@ LOCATION = "location"
 CONTENT = "content"
 NAVIGATION = "navigation"
 THEME = "theme"
-"""dcc.Store with "light" or "dark"; absent until chosen, the browser's preference holds."""
+"""dcc.Store with "light" or "dark", which JavaScript sets before the first page: as chosen, else as preferred."""
 THEME_BUTTON = "theme-button"
+TITLE = "title"
+"""dcc.Store with the page's title."""
 NOTICE = "notice"
 
 # the timeline, which JavaScript draws

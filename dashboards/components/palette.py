@@ -1,8 +1,8 @@
 """The colours of everything that is drawn, for light and dark; no two causes have the same colour and pattern.
 
-A group of causes has one hue, of the set that M. Okabe and K. Ito chose for colour-blind eyes ("Color Universal Design",
-2008), made darker or lighter until it stands out from the page (contrast of 3:1 and more, WCAG 2.2, criterion 1.4.11).
-Inside a group the pattern tells causes apart, and lightness helps.
+A group of causes has one hue, of the set that M. Okabe and K. Ito chose for colour-blind eyes ("Color Universal
+Design", 2008), made darker or lighter until it stands out from the page (contrast of 3:1 and more, WCAG 2.2, criterion
+1.4.11). Inside a group the pattern tells causes apart, and lightness helps.
 """
 
 from __future__ import annotations
