@@ -57,7 +57,7 @@
     const ends = moments(holes.ends, start);
     const order = Uint32Array.from(starts.keys()).sort((a, b) => ends[a] - starts[a] - (ends[b] - starts[b]));
     const { shown, of } = holes;
-    return { starts, ends, order, causes: numbers(holes.causes), ids: numbers(holes.ids), lost: numbers(holes.lost), shown, of };
+    return { starts, ends, order, causes: numbers(holes.causes), ids: numbers(holes.ids), lost: numbers(holes.lost), longest: numbers(holes.longest), shown, of };
   }
 
   /** The server's answer with its numbers as arrays, times in ns since the profile's origin. */
@@ -153,7 +153,7 @@
       const span = view.end - view.start;
       const left = view.start - answer.start >= LEAST_MARGIN * span || answer.start <= 0;
       const right = answer.end - view.end >= LEAST_MARGIN * span || answer.end >= end;
-      const fine = answer.isWhole || (answer.end - answer.start) / answer.columns <= 1.05 * (span / width);
+      const fine = answer.isWhole || (answer.end - answer.start) / answer.asked <= 1.05 * (span / width);
       return answer.filter === filter && left && right && fine;
     }
 
@@ -171,7 +171,7 @@
       block.pending = pending;
       try {
         const answer = decode(await json(`${this.base}/window?${query}`, pending.controller.signal));
-        block.keep(Object.assign(answer, { filter }));
+        block.keep(Object.assign(answer, { filter, asked: columns }));
         this.failed(null);
       } catch (error) {
         if (error instanceof AnswerError) this.failed(error);

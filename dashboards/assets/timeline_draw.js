@@ -41,6 +41,24 @@
     return owner.pictures.get(key);
   }
 
+  /** A picture one pixel high: of each column the cause of its longest hole, as intense as the column is blank. */
+  function byColumn(holes, colors) {
+    holes.pictures ??= new Map();
+    if (!holes.pictures.has(colors.theme)) {
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [holes.longest.length, 1];
+      const context = canvas.getContext("2d");
+      holes.longest.forEach((cause, column) => {
+        if (cause >= colors.causes.length) return;
+        context.globalAlpha = 0.25 + 0.75 * (holes.lost[column] / 255);
+        context.fillStyle = colors.causes[cause].color;
+        context.fillRect(column, 0, 1, 1);
+      });
+      holes.pictures.set(colors.theme, canvas);
+    }
+    return holes.pictures.get(colors.theme);
+  }
+
   function drawShare(context, row, place, piece, paint, key) {
     const { answer, x } = piece;
     const picture = intensity(row, row.share, paint.channels, key);
@@ -111,11 +129,8 @@
     const flags = [];
     const head = place.height > 14 ? 7 : 4;
     if (holes.shown < holes.of) {
-      const quiet = colors.quiet;
-      const channels = [1, 3, 5].map((at) => parseInt(quiet.slice(at, at + 2), 16));
-      const picture = intensity(holes, holes.lost, channels, `lost ${quiet}`);
       context.imageSmoothingEnabled = false;
-      context.drawImage(picture, x(answer.start), place.y + place.height - 2, x(answer.end) - x(answer.start), 2);
+      context.drawImage(byColumn(holes, colors), x(answer.start), place.y + head, x(answer.end) - x(answer.start), place.height - head - 2);
     }
     for (const i of holes.order) {
       if (holes.ends[i] <= start || holes.starts[i] >= end || !passes(holes, i)) continue;
@@ -155,5 +170,5 @@
     context.fillText(text, left + 4, place.y + head + height / 2 + 0.5);
   }
 
-  gapfinder.draw = { FONT, clipped, drawShare, drawMarks, drawHoles, holeBox, firstIn, intensity };
+  gapfinder.draw = { FONT, clipped, drawShare, drawMarks, drawHoles, holeBox, firstIn, byColumn };
 })();

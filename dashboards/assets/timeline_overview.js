@@ -40,9 +40,8 @@
 
   function drawLine(context, holes, y, height, { x, colors, answer }) {
     if (!holes) return;
-    const channels = [1, 3, 5].map((at) => parseInt(colors.quiet.slice(at, at + 2), 16));
-    const picture = gapfinder.draw.intensity(holes, holes.lost, channels, `strip ${colors.quiet}`);
     context.imageSmoothingEnabled = false;
+    const picture = gapfinder.draw.byColumn(holes, colors);
     context.drawImage(picture, x(answer.start), y, x(answer.end) - x(answer.start), Math.max(1, height - 0.5));
     for (const i of holes.order) {
       const left = x(holes.starts[i]);

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dashboards.view import View
 
     Asked = Mapping[str, str]
-    Question = Callable[[OpenProfile, Asked], Mapping[str, object]]
+    Question = Callable[[OpenProfile, Asked], Mapping[str, object] | bytes]
 
 _HOLES_LISTED = 20
 _LONGEST_TEXT = 400
@@ -59,7 +59,7 @@ def _answered(view: View, question: Question, profile: str) -> Response:
         body = question(opened, request.args)
     except GapfinderError as error:
         return _problem(error, status=400)
-    response = jsonify(body)
+    response = Response(body, mimetype="application/json") if isinstance(body, bytes) else jsonify(body)
     response.headers["Cache-Control"] = "private, no-cache"  # kept, but asked for again: it may be prepared anew
     response.add_etag()
     return response.make_conditional(request)
@@ -98,7 +98,7 @@ def _lanes(profile: OpenProfile, _: Asked) -> Mapping[str, object]:
     return {"name": visible(profile.stored.name), "end": profile.trace.end_ns, "lanes": lanes, "causes": causes}
 
 
-def _window(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
+def _window(profile: OpenProfile, asked: Asked) -> bytes:
     start, end = _stretch(profile, asked)
     return answer(
         profile.trace,
