@@ -7,6 +7,7 @@
 
   const FONT = "11px system-ui, sans-serif";
   const LEAST_HOLE = 3; // px
+  const TINT = 0.3; // of a hole's colour over the row of compute, which is blank there
   const FLAGS_APART = 14; // px
   const NAMED_FROM = 22; // px
   const widths = new Map();
@@ -123,7 +124,7 @@
   }
 
   /** All holes that pass the filter, the longest on top, and flags on the longest of each neighbourhood. */
-  function drawHoles(context, holes, place, piece, { colors, passes }) {
+  function drawHoles(context, holes, place, piece, { colors, passes, below }) {
     const { answer, x, start, end } = piece;
     const flagged = new Set();
     const flags = [];
@@ -137,6 +138,9 @@
       const [left, width] = holeBox(holes.starts, holes.ends, i, x);
       context.fillStyle = colors.causes[holes.causes[i]].fill;
       context.fillRect(left, place.y + head, width, place.height - head - 2);
+      context.globalAlpha = TINT;
+      context.fillRect(left, below.y, width, below.height);
+      context.globalAlpha = 1;
     }
     for (let k = holes.order.length - 1; k >= 0; k -= 1) {
       const i = holes.order[k];

@@ -9,6 +9,7 @@
   const HEIGHTS = { holes: 20, steps: 15, compute: 20, communication: 16, copies: 10, graphs: 16 };
   const GATHERED = { holes: 12, compute: 12, communication: 5 }; // rows of a lane that is closed
   const MOST_DEPTH = { ranges: 6, calls: 2 };
+  const MOST_STRETCH = 2; // of closed lanes, where there is room
   const HOST = 22;
   const SPACE = 8;
   const BLOCK = { open: 4, closed: 24 }; // lanes in one request
@@ -29,22 +30,32 @@
     });
   }
 
-  function closedRows(lane, y) {
+  function closedRows(lane, y, stretch) {
     let at = y;
     return lane.rows.filter((row) => row in GATHERED).map((row) => {
-      const placed = { row, y: at, height: GATHERED[row], line: GATHERED[row], depth: 1 };
-      at += GATHERED[row] + 1;
+      const height = Math.round(GATHERED[row] * stretch);
+      const placed = { row, y: at, height, line: height, depth: 1 };
+      at += height + 1;
       return placed;
     });
   }
 
-  /** Lanes from top to bottom: items with their y, and the height of all. A host is named where there are several. */
-  function layout(lanes, { shown, open, closedHosts }) {
+  /**
+   * Lanes from top to bottom: items with their y, and the height of all. A host is named where there are several;
+   * closed lanes are higher where they would leave much of `room` empty.
+   */
+  function layout(lanes, choice, room) {
+    const once = placed(lanes, choice, 1);
+    const stretch = Math.min(MOST_STRETCH, room / Math.max(once.height, 1));
+    return stretch > 1 ? placed(lanes, choice, stretch) : once;
+  }
+
+  function placed(lanes, { shown, open, closedHosts }, stretch) {
     const items = [];
     const hosts = new Set(lanes.map((lane) => lane.host));
     let y = 0;
     let host;
-    for (const lane of lanes.filter((one) => shown(one.lane))) {
+    for (const lane of lanes.filter((one) => shown.has(one.lane))) {
       if (hosts.size > 1 && lane.host !== host) {
         items.push({ kind: "host", host: lane.host, y, height: HOST, isOpen: !closedHosts.has(lane.host) });
         y += HOST;
@@ -52,7 +63,7 @@
       host = lane.host;
       if (closedHosts.has(host) && hosts.size > 1) continue;
       const isOpen = open.has(lane.lane);
-      const rows = isOpen ? openRows(lane, y + 2) : closedRows(lane, y + 2);
+      const rows = isOpen ? openRows(lane, y + 2) : closedRows(lane, y + 2, stretch);
       const last = rows.at(-1);
       const height = (last ? last.y + last.height - y : 16) + SPACE;
       items.push({ kind: "lane", lane, rows, y, height, isOpen });

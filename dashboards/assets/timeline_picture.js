@@ -41,7 +41,8 @@
     const { colors } = timeline;
     const answered = piece.answer.lanes.get(item.lane.lane);
     if (row.row === "holes") {
-      if (answered?.holes) gapfinder.draw.drawHoles(context, answered.holes, row, piece, timeline);
+      const below = item.rows.find((one) => one.row === "compute") ?? row;
+      if (answered?.holes) gapfinder.draw.drawHoles(context, answered.holes, row, piece, { colors, passes: timeline.passes, below });
       return;
     }
     const marks = answered?.rows.get(row.row);
@@ -75,7 +76,7 @@
       context.beginPath();
       context.rect(x(piece.start), item.y, x(piece.end) - x(piece.start), item.height);
       context.clip();
-      for (const row of item.rows) drawRow(context, item, row, { ...piece, x }, timeline);
+      for (const row of [...item.rows].reverse()) drawRow(context, item, row, { ...piece, x }, timeline); // holes last
       context.restore();
     }
     if (selection?.lane === item.lane.lane && selection.start !== undefined) drawChosen(context, item, timeline, x);

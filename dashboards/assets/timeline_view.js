@@ -56,7 +56,7 @@
     }
 
     relayout() {
-      this.layout = gapfinder.lanes.layout(this.facts.lanes, { ...this, shown: (lane) => this.shown.has(lane) });
+      this.layout = gapfinder.lanes.layout(this.facts.lanes, this, this.size.height - gapfinder.picture.AXIS);
       this.blocks = gapfinder.lanes.blocks(this.layout.items);
       this.byLane = new Map(this.blocks.flatMap((one) => one.lanes.map((lane) => [lane, this.answers.block(one.lanes, one.rows)])));
       this.scrollTo(this.scroll);
