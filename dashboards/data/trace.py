@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -46,7 +47,16 @@ class Clock:
     def own(self, shared: int) -> int:
         """Return a moment of the shared clock on the lane's own; within 1 ns the inverse of `shared`."""
         guess = shared + self.offset_ns
-        return guess + round(self.drift_ppm * (guess - self.at_ns) / 1e6)
+        return guess + round(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm))
+
+    def all_shared(self, own: Int64s) -> Int64s:
+        """Return `shared` of many moments, shape (n,)."""
+        return own - self.offset_ns - np.rint(self.drift_ppm * (own - self.at_ns) / 1e6).astype(np.int64)
+
+    def all_own(self, shared: Int64s) -> Int64s:
+        """Return `own` of many moments, shape (n,)."""
+        guess = shared + self.offset_ns
+        return guess + np.rint(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
