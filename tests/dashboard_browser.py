@@ -100,10 +100,10 @@ def when_drawn(page: Page) -> None:
     page.wait_for_selector('#timeline[data-painted="ready"]')
 
 
-def picture(page: Page, name: str) -> Path:
-    """Save what is seen where CI keeps it."""
-    folder = Path(os.environ.get("GAPFINDER_SHOTS") or os.environ.get("PYTEST_TMP", "/tmp"))
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.png"
+def picture(page: Page, name: str, *, folder: Path) -> Path:
+    """Save what is seen, where CI keeps it where it says so."""
+    kept = Path(os.environ.get("GAPFINDER_SHOTS") or folder)
+    kept.mkdir(parents=True, exist_ok=True)
+    path = kept / f"{name}.png"
     page.screenshot(path=path)
     return path

@@ -33,7 +33,9 @@ def hole_sentence(analysis: Analysis, found: FoundHole, *, late_lane: int | None
 def hole_cause(analysis: Analysis, found: FoundHole, *, late_lane: int | None = None) -> str:
     """Return its cause, and for whom it waited where that is known and another lane."""
     waited = late_lane is not None and late_lane != found.lane
-    return cause_words(found.cause) + (f" for {lane_name(analysis, late_lane)}" if waited and late_lane is not None else "")
+    return cause_words(found.cause) + (
+        f" for {lane_name(analysis, late_lane)}" if waited and late_lane is not None else ""
+    )
 
 
 def stretch_sentence(

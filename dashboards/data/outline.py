@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboards.data.trace import Kind
-from dashboards.data.windows import Row
+from dashboards.data.rows import OPERATIONS, Row
 from gapfinder.explanations import Cause
 
 if TYPE_CHECKING:
@@ -16,12 +15,6 @@ if TYPE_CHECKING:
     from dashboards.data.trace import Events, ProcessTrace, Trace
 
 _CAUSES = tuple(Cause)
-_KINDS = {
-    Row.COMPUTE: Kind.COMPUTE,
-    Row.COMMUNICATION: Kind.COMMUNICATION,
-    Row.COPIES: Kind.COPY,
-    Row.GRAPHS: Kind.GRAPH,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,7 @@ def _outline(trace: Trace, lane: int, *, host: str | None) -> LaneOutline:
     has = {
         Row.HOLES: True,
         Row.STEPS: len(one.steps.starts) > 0,
-        **{row: len(one.operations[kind].starts) > 0 for row, kind in _KINDS.items()},
+        **{row: len(one.operations[kind].starts) > 0 for row, kind in OPERATIONS.items()},
         Row.RANGES: ranges > 0,
         Row.CALLS: calls > 0,
     }

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboards.data.trace import Events, Kind
-from dashboards.data.walking import shared
-from dashboards.data.windows import Row
+from dashboards.data.rows import OPERATIONS, Row
+from dashboards.data.trace import Events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dashboards.data.trace import LaneTrace, Operations, Trace
-
-_ROWS = {
-    Kind.COMPUTE: Row.COMPUTE,
-    Kind.COMMUNICATION: Row.COMMUNICATION,
-    Kind.COPY: Row.COPIES,
-    Kind.GRAPH: Row.GRAPHS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +54,11 @@ def search(trace: Trace, *, text: str, from_ns: int, is_back: bool, lanes: Seque
         for row, marks in _marks(trace, one):
             places = _places(trace, one, row, wanted=wanted)
             count += len(places)
-            starts = shared(one.clock, np.asarray(marks.starts)[places]) - trace.origin_ns
-            at = int(np.searchsorted(starts, from_ns, side="left")) - 1 if is_back else int(
-                np.searchsorted(starts, from_ns, side="right")
+            starts = one.clock.all_shared(marks.starts[places]) - trace.origin_ns
+            at = (
+                int(np.searchsorted(starts, from_ns, side="left")) - 1
+                if is_back
+                else int(np.searchsorted(starts, from_ns, side="right"))
             )
             if not 0 <= at < len(places):
                 continue
@@ -80,7 +74,7 @@ def marks_of(trace: Trace, lane: LaneTrace, row: Row) -> Operations | Events:
 
 
 def _marks(trace: Trace, lane: LaneTrace) -> Iterator[tuple[Row, Operations | Events]]:
-    for kind, row in _ROWS.items():
+    for row, kind in OPERATIONS.items():
         yield row, lane.operations[kind]
     process = trace.processes[lane.process]
     yield Row.RANGES, process.ranges
@@ -95,15 +89,13 @@ def _places(trace: Trace, lane: LaneTrace, row: Row, *, wanted: NDArray[np.bool_
         thread = trace.processes[lane.process].launching_thread
         shown = slice(0, 0) if thread is None else marks.of_thread(thread)
         first, last = shown.start, shown.stop
-    return first + np.flatnonzero(wanted[np.asarray(marks.names)[first:last]])
+    return first + np.flatnonzero(wanted[marks.names[first:last]])
 
 
 def _mark(trace: Trace, *, lane: int, row: Row, place: int) -> FoundMark:
     marks = marks_of(trace, trace.lanes[lane], row)
-    start, end = (
-        int(shared(trace.lanes[lane].clock, np.asarray(values)[place : place + 1])[0]) - trace.origin_ns
-        for values in (marks.starts, marks.ends)
-    )
+    clock = trace.lanes[lane].clock
+    start, end = (clock.shared(int(times[place])) - trace.origin_ns for times in (marks.starts, marks.ends))
     depth = int(marks.depths[place]) if isinstance(marks, Events) else 0
     return FoundMark(lane, row, place, start, end, trace.names[int(marks.names[place])], depth)
 

@@ -15,7 +15,7 @@ from gapfinder.units import format_count
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dashboards.data.trace import Clock, Trace
+    from dashboards.data.trace import Trace
 
     Int64s = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -49,6 +49,21 @@ class HoleFilter:
     lanes: tuple[int, ...]
     causes: tuple[Cause, ...] = ()
     min_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Walk:
+    """Where a walk from hole to hole goes on, and which way.
+
+    Attributes:
+        after: the hole that it stands on; None where it begins.
+        from_ns: where it begins in time; by length it begins with the longest, and backwards with the shortest.
+    """
+
+    after: FoundHole | None = None
+    from_ns: int = 0
+    order: Order = Order.TIME
+    is_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +109,15 @@ def hole_at(trace: Trace, *, lane: int, hole: int) -> FoundHole:
     )
 
 
-def next_hole(
-    trace: Trace, *, after: FoundHole | None, from_ns: int, order: Order, is_back: bool, among: HoleFilter
-) -> FoundHole | None:
-    """Return the hole that comes after another one, or before it; None where no other passes the filter.
-
-    Without `after` it is the first one that starts at `from_ns` or later (before it), or the longest (shortest) one.
-    """
+def next_hole(trace: Trace, walk: Walk, *, among: HoleFilter) -> FoundHole | None:
+    """Return the hole that a walk comes to; None where no further one passes the filter."""
     holes = _filtered(trace, among)
-    keys = holes.keys(order)
-    if after is not None:
-        number = after.start_ns if order is Order.TIME else -after.length_ns
-        keep = _beyond(keys, (number, after.lane, after.hole), is_back=is_back)
-    elif order is Order.TIME:
-        keep = keys[0] < from_ns if is_back else keys[0] >= from_ns
+    keys = holes.keys(walk.order)
+    if walk.after is not None:
+        number = walk.after.start_ns if walk.order is Order.TIME else -walk.after.length_ns
+        keep = _beyond(keys, (number, walk.after.lane, walk.after.hole), is_back=walk.is_back)
+    elif walk.order is Order.TIME:
+        keep = keys[0] < walk.from_ns if walk.is_back else keys[0] >= walk.from_ns
     else:
         keep = np.ones(len(holes.lanes), np.bool_)
     rows = np.flatnonzero(keep)
@@ -115,7 +125,7 @@ def next_hole(
         if not len(rows):
             return None
         values = key[rows]
-        rows = rows[values == (values.max() if is_back else values.min())]
+        rows = rows[values == (values.max() if walk.is_back else values.min())]
     return hole_at(trace, lane=int(holes.lanes[rows[0]]), hole=int(holes.places[rows[0]]))
 
 
@@ -124,10 +134,7 @@ def holes_of_stretch(trace: Trace, *, start_ns: int, end_ns: int, among: HoleFil
     holes = _filtered(trace, among)
     rows = np.flatnonzero((holes.starts < end_ns) & (holes.ends > start_ns))
     lengths = holes.lengths[rows]
-    if len(rows) > limit:
-        kept = rows[np.argpartition(-lengths, limit - 1)[:limit]]
-    else:
-        kept = rows
+    kept = rows[np.argpartition(-lengths, limit - 1)[:limit]] if len(rows) > limit else rows
     kept = kept[np.lexsort((holes.starts[kept], -holes.lengths[kept]))]
     longest = (hole_at(trace, lane=int(holes.lanes[row]), hole=int(holes.places[row])) for row in kept)
     return HolesOfStretch(count=len(rows), total_ns=int(lengths.sum()), longest=tuple(longest))
@@ -137,8 +144,10 @@ def _filtered(trace: Trace, among: HoleFilter) -> _Holes:
     codes = [_CAUSES.index(cause) for cause in among.causes]
     found = [_of_lane(trace, lane, codes=codes, min_ns=among.min_ns) for lane in among.lanes]
     none = np.empty(0, np.int64)
-    return _Holes(*(np.concatenate([none, *columns]) for columns in zip(*found, strict=True))) if found else _Holes(
-        none, none, none, none, none
+    return (
+        _Holes(*(np.concatenate([none, *columns]) for columns in zip(*found, strict=True)))
+        if found
+        else _Holes(none, none, none, none, none)
     )
 
 
@@ -149,18 +158,9 @@ def _of_lane(trace: Trace, lane: int, *, codes: list[int], min_ns: int) -> tuple
     if codes:
         keep &= np.isin(holes.causes, codes)
     places = np.flatnonzero(keep)
-    starts = shared(clock, holes.starts[places]) - trace.origin_ns
-    ends = shared(clock, holes.ends[places]) - trace.origin_ns
+    starts = clock.all_shared(holes.starts[places]) - trace.origin_ns
+    ends = clock.all_shared(holes.ends[places]) - trace.origin_ns
     return np.full(len(places), lane, np.int64), places, starts, ends, lengths[places]
-
-
-def shared(clock: Clock, own: Int64s) -> Int64s:
-    """Return moments of a lane's own clock on the shared one, each as `Clock.shared` does."""
-    if not clock.drift_ppm:
-        return own - clock.offset_ns
-    drift = np.rint(clock.drift_ppm * (own - clock.at_ns) / 1e6).astype(np.int64)
-    moments: Int64s = own - clock.offset_ns - drift
-    return moments
 
 
 def _beyond(keys: tuple[Int64s, Int64s, Int64s], key: tuple[int, int, int], *, is_back: bool) -> Bools:

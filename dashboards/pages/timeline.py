@@ -30,22 +30,21 @@ if TYPE_CHECKING:
 _PROCESSES, _STEPS = 64, 10
 
 
-def layout(view: View, asked: Asked, *, theme: Theme) -> Component:  # noqa: ARG001 - the canvas takes it from the page
+def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
     """Return the page; InputError where its profile cannot be shown. What is in view is in the address."""
     profile = view.profiles.get(asked.profile or "")
     title = html.H1(["Timeline ", html.Small(text(profile.stored.name))])
     if not profile.trace.lanes:
         return html.Article([title, *_without_lanes(profile)])
     whole = address(Page.TIMELINE, profile=profile.stored.id)
-    canvas = html.Section(
-        id=ids.TIMELINE,
-        className="timeline",
-        **{
-            "data-profile": profile.stored.id,
-            "data-base": whole.removesuffix(f"/{Page.TIMELINE}"),
-            "data-palette": json.dumps(palette_data()),
-        },
-    )
+    canvas = html.Section(id=ids.TIMELINE, className="timeline")
+    read_by_javascript = {
+        "data-profile": profile.stored.id,
+        "data-base": whole.removesuffix(f"/{Page.TIMELINE}"),
+        "data-palette": json.dumps(palette_data()),
+    }
+    for name, value in read_by_javascript.items():
+        setattr(canvas, name, value)
     beside = html.Aside(nothing_chosen(), id=ids.TIMELINE_PANEL, className="timeline-panel", tabIndex="-1")
     return html.Article(
         [

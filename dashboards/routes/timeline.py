@@ -10,7 +10,7 @@ from flask import Response, jsonify, request
 from dashboards.components.hole_words import hole_cause, hole_sentence, lane_detail, stretch_sentence
 from dashboards.data.outline import cause_outlines, lane_outlines
 from dashboards.data.searching import find_step, search, step_numbers
-from dashboards.data.walking import HoleFilter, Order, hole_at, holes_of_stretch, next_hole
+from dashboards.data.walking import HoleFilter, Order, Walk, hole_at, holes_of_stretch, next_hole
 from dashboards.data.windows import MOST_COLUMNS, Row, WindowRequest, answer
 from dashboards.routes.parameters import chosen, lane_numbers, whole_number
 from gapfinder.errors import GapfinderError, InputError, visible
@@ -62,7 +62,8 @@ def _answered(view: View, question: Question, profile: str) -> Response:
     response = Response(body, mimetype="application/json") if isinstance(body, bytes) else jsonify(body)
     response.headers["Cache-Control"] = "private, no-cache"  # kept, but asked for again: it may be prepared anew
     response.add_etag()
-    return response.make_conditional(request)
+    response.make_conditional(request)
+    return response
 
 
 def _problem(error: GapfinderError, *, status: int) -> Response:
@@ -142,15 +143,13 @@ def _hole(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
         place = {"lane of after": lane_text, "hole of after": hole_text}
         lane, hole = (whole_number(place, name) for name in place)
         after = hole_at(trace, lane=lane, hole=hole)
-    orders = chosen(asked, "order", among=Order)
-    found = next_hole(
-        trace,
+    walk = Walk(
         after=after,
         from_ns=whole_number(asked, "from", default=0),
-        order=orders[0] if orders else Order.TIME,
+        order=next(iter(chosen(asked, "order", among=Order)), Order.TIME),
         is_back=bool(whole_number(asked, "back", most=1, default=0)),
-        among=_among(profile, asked),
     )
+    found = next_hole(trace, walk, among=_among(profile, asked))
     return {"hole": None if found is None else _told(profile, found)}
 
 
