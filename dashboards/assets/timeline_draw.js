@@ -9,7 +9,8 @@
   const LEAST_HOLE = 3; // px
   const TINT = 0.3; // of a hole's colour over the row of compute, which is blank there
   const FLAGS_APART = 14; // px
-  const NAMED_FROM = 22; // px
+  const NAMED_FROM = 22; // px wide
+  const NAMED_HEIGHT = 12;
   const widths = new Map();
 
   /** `name` cut to `room` px; empty where not even a few letters fit. */
@@ -21,8 +22,11 @@
     }
     const width = widths.get(key);
     if (width <= room) return name;
-    const count = Math.floor((name.length * room) / width) - 1;
-    return count < 2 ? "" : `${name.slice(0, count)}…`;
+    for (let count = Math.floor((name.length * room) / width); count > 1; count -= 1) {
+      const text = `${name.slice(0, count)}…`;
+      if (context.measureText(text).width <= room) return text;
+    }
+    return "";
   }
 
   /** A picture one pixel high with the intensity of each column; made once for an answer and a colour. */
@@ -100,7 +104,7 @@
         context.fillStyle = "rgba(255,255,255,.35)";
         context.fillRect(left, top, 1, height);
       }
-      if (width < NAMED_FROM || height < 10) continue;
+      if (width < NAMED_FROM || height < NAMED_HEIGHT) continue;
       const text = clipped(context, gapfinder.units.short(answer.names.get(row.names[i]) ?? ""), width - 6);
       context.fillStyle = paint.ink;
       context.fillText(text, left + 4, top + height / 2 + 0.5);

@@ -6,7 +6,7 @@
   const gapfinder = (window.gapfinder ??= {});
 
   const LINE = 13; // height of one depth of ranges or calls
-  const HEIGHTS = { holes: 20, steps: 15, compute: 20, communication: 16, copies: 10, graphs: 16 };
+  const HEIGHTS = { holes: 24, steps: 15, compute: 20, communication: 16, copies: 10, graphs: 16 };
   const GATHERED = { holes: 12, compute: 12, communication: 5 }; // rows of a lane that is closed
   const MOST_DEPTH = { ranges: 6, calls: 2 };
   const MOST_STRETCH = 2; // of closed lanes, where there is room

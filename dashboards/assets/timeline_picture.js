@@ -98,6 +98,22 @@
     context.strokeRect(left - 1, top, width + 2, height);
   }
 
+  function drawLaneName(context, item, colors) {
+    const { clipped } = gapfinder.draw;
+    const isTall = item.height > 34;
+    const line = item.y + (isTall ? 13 : item.height / 2 - 2);
+    context.fillText(clipped(context, `${item.isOpen ? "▾" : "▸"} ${item.lane.label}`, item.isOpen ? 76 : GUTTER - 16), 8, line);
+    context.font = gapfinder.draw.FONT;
+    context.fillStyle = colors.quiet;
+    if (isTall) context.fillText(clipped(context, item.lane.detail, item.isOpen ? 62 : GUTTER - 28), 19, line + 15);
+    if (!item.isOpen) return;
+    context.textAlign = "right";
+    for (const row of item.rows) {
+      context.fillText(gapfinder.lanes.WORDS[row.row], GUTTER - 8, row.y + Math.min(row.height, 20) / 2 + (row.row === "holes" ? 4 : 0));
+    }
+    context.textAlign = "left";
+  }
+
   function drawNames(context, items, { colors }) {
     for (const item of items) {
       context.textBaseline = "middle";
@@ -107,21 +123,7 @@
         context.fillText(`${item.isOpen ? "▾" : "▸"} ${item.host ?? "host not known"}`, 8, item.y + item.height / 2);
         continue;
       }
-      const name = `${item.isOpen ? "▾" : "▸"} ${item.lane.label}`;
-      const line = item.isOpen ? item.y + 12 : item.y + 14;
-      context.fillText(gapfinder.draw.clipped(context, name, 74), 8, line);
-      context.font = gapfinder.draw.FONT;
-      context.fillStyle = colors.quiet;
-      if (!item.isOpen) context.fillText(gapfinder.draw.clipped(context, item.lane.detail, GUTTER - 92), 84, line);
-      for (const row of item.isOpen ? item.rows : []) {
-        const text = gapfinder.lanes.WORDS[row.row];
-        context.textAlign = "right";
-        context.fillText(text, GUTTER - 8, row.y + Math.min(row.height, 20) / 2 + (row.row === "holes" ? 2 : 0));
-        context.textAlign = "left";
-      }
-      if (item.isOpen && item.rows.length > 2) {
-        context.fillText(gapfinder.draw.clipped(context, item.lane.detail, 82), 18, item.y + 28);
-      }
+      drawLaneName(context, item, colors);
       context.fillStyle = colors.line;
       context.fillRect(0, item.y + item.height - 4, GUTTER, 1);
     }

@@ -30,7 +30,7 @@
   /** What is drawn at a place of the canvas: an item, its row, and a hole, an operation or a busy share. */
   function under(timeline, x, y) {
     const { item, row, depth } = gapfinder.lanes.at(timeline.layout.items, y - gapfinder.picture.AXIS + timeline.scroll);
-    if (!item || x < gapfinder.picture.GUTTER || item.kind !== "lane") return { item };
+    if (!item || x < gapfinder.picture.GUTTER || item.kind !== "lane") return { item: x < gapfinder.picture.GUTTER ? item : undefined };
     const moment = gapfinder.picture.momentAt(timeline, x);
     const piece = timeline.blockOf(item.lane.lane)?.pieces(timeline.view).find((one) => one.start <= moment && one.end >= moment);
     const answered = piece?.answer.lanes.get(item.lane.lane);
@@ -70,7 +70,7 @@
 
   function showTooltip(timeline, found, x, y) {
     const { tooltip, stage } = timeline.parts;
-    const text = found.row ? lines(timeline, found) : null;
+    const text = found.row ? lines(timeline, found) : found.item?.lane ? [found.item.lane.label, found.item.lane.host, found.item.lane.detail].filter(Boolean) : null;
     tooltip.hidden = text === null;
     if (text === null) return;
     tooltip.replaceChildren(...text.map((line, place) => gapfinder.parts.el(place ? "span" : "b", {}, line)));
