@@ -51,15 +51,20 @@ def prepared(name: str, files: Sequence[Path], folder: Path) -> StoredProfile:
     return replace(profile, folder=target)
 
 
+def view_of(profiles: Mapping[str, StoredProfile]) -> View:
+    """A view of prepared profiles."""
+    store = FakeStore(*profiles.values())
+    return View(
+        store=store, profiles=OpenProfiles(lambda profile: open_prepared(store.profile(profile))), queue=FakeQueue()
+    )
+
+
 @contextmanager
 def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
     """Serve profiles on a free port, in a thread, as waitress does."""
     from waitress.server import create_server
 
-    store = FakeStore(*profiles.values())
-    view = View(
-        store=store, profiles=OpenProfiles(lambda profile: open_prepared(store.profile(profile))), queue=FakeQueue()
-    )
+    view = view_of(profiles)
     app = create_app(view)
     timeline.register(app.server, view)
     server = create_server(app.server, host="127.0.0.1", port=0, threads=8)
