@@ -98,16 +98,16 @@
     /** What to draw from left to right: answers, each with the stretch of the view that it is for. */
     pieces(view) {
       const whole = this.covering(view);
-      const newest = this.answers.at(-1);
-      if (!newest) return [];
-      if (whole && whole.end - whole.start <= 4 * (view.end - view.start)) return [{ answer: whole, ...view }];
-      const near = this.answers.filter((one) => one.end > view.start && one.start < view.end && one !== whole)
-        .sort((a, b) => Math.min(b.end, view.end) - Math.max(b.start, view.start) - (Math.min(a.end, view.end) - Math.max(a.start, view.start)))[0];
-      if (!near || !whole) return [{ answer: whole ?? near ?? newest, ...view }];
+      const reach = (one) => Math.min(one.end, view.end) - Math.max(one.start, view.start);
+      const finer = this.answers.filter((one) => reach(one) > 0 && (!whole || one.end - one.start < whole.end - whole.start));
+      if (!finer.length) return whole ? [{ answer: whole, ...view }] : [];
+      const near = finer.reduce((a, b) => (reach(b) > reach(a) ? b : a));
       const start = Math.max(near.start, view.start);
       const end = Math.min(near.end, view.end);
+      const middle = { answer: near, start, end };
+      if (!whole || whole.isWhole) return [whole ? { answer: whole, ...view } : middle];
       return [
-        { answer: whole, start: view.start, end: start }, { answer: near, start, end }, { answer: whole, start: end, end: view.end },
+        { answer: whole, start: view.start, end: start }, middle, { answer: whole, start: end, end: view.end },
       ].filter((piece) => piece.end > piece.start);
     }
   }
