@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboards.data.covering import column_edges
+from dashboards.data.covering import column_edges, longest_by_column
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dashboards.data.trace import Busy, Events, Holes, Int8s, Int64s, Operations, Steps
 
 _FIRST_LOOK, _GROWTH = 256, 4
@@ -59,11 +57,15 @@ def events_in(events: Events, thread: int | None, *, start: int, end: int) -> In
     return InView(_lasting(events.ends, earliest, first, start), first, last)
 
 
-def disjoint_in(one: Holes | Steps, *, start: int, end: int) -> InView:
-    """Return the holes or steps, which do not overlap, with a part in [start, end)."""
-    first = int(one.ends.searchsorted(start, side="right"))
-    last = int(one.starts.searchsorted(end))
-    return InView(np.empty(0, np.int64), first, max(first, last))
+def holes_in(holes: Holes, *, start: int, end: int) -> slice:
+    """Return the places of the holes, which do not overlap, with a part in [start, end)."""
+    first, last = int(holes.ends.searchsorted(start, side="right")), int(holes.starts.searchsorted(end))
+    return slice(first, max(first, last))
+
+
+def steps_in(steps: Steps, *, start: int, end: int) -> InView:
+    """Return the steps, which may overlap, with a part in [start, end)."""
+    return InView(np.flatnonzero((steps.starts < end) & (steps.ends > start)), 0, 0)
 
 
 def shown(places: Int64s, *, starts: Int64s, ends: Int64s, depths: Int8s | None, most: int) -> Int64s:
@@ -73,19 +75,22 @@ def shown(places: Int64s, *, starts: Int64s, ends: Int64s, depths: Int8s | None,
 
     Args:
         places: in order of start.
-        starts, ends: of the places, shape (n,), cut to what is in view.
+        starts: of the places, shape (n,), not before the view.
+        ends: likewise, not after it.
         depths: level of each place; None where there is one level.
         most: how many.
     """
     if len(places) <= most:
         return places
-    level = np.zeros(len(places), np.int8) if depths is None else depths
-    counts = np.cumsum(np.bincount(level))
+    if depths is None:
+        return places[_longest(starts, ends, parts=most)]
+    counts = np.cumsum(np.bincount(depths))
     partly = int(np.searchsorted(counts, most, side="right"))
     room = most - (int(counts[partly - 1]) if partly else 0)
-    at = np.flatnonzero(level == partly)
+    at = np.flatnonzero(depths == partly)
     kept = at[_longest(starts[at], ends[at], parts=room)]
-    return places[np.sort(np.concatenate([np.flatnonzero(level < partly), kept]))]
+    chosen: Int64s = places[np.sort(np.concatenate([np.flatnonzero(depths < partly), kept]))]
+    return chosen
 
 
 def _longest(starts: Int64s, ends: Int64s, *, parts: int) -> Int64s:
@@ -94,27 +99,6 @@ def _longest(starts: Int64s, ends: Int64s, *, parts: int) -> Int64s:
         return np.empty(0, np.int64)
     edges = column_edges(int(starts[0]), int(ends.max()) + 1, columns=parts)
     return longest_by_column(starts, ends - starts, edges)[1]
-
-
-def longest_by_column(starts: Int64s, lengths: Int64s, edges: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the columns in which something begins, and the place of the longest that does; starts are in order."""
-    firsts = np.append(starts.searchsorted(edges[:-1]), starts.searchsorted(edges[-1]))
-    columns = np.flatnonzero(np.diff(firsts))
-    if len(columns) == 0:
-        return columns, columns
-    begin, end = int(firsts[0]), int(firsts[-1])
-    lengths = lengths[begin:end]
-    groups = firsts[columns] - begin
-    longest = np.maximum.reduceat(lengths, groups)
-    candidates = np.flatnonzero(lengths == np.repeat(longest, np.diff(np.append(groups, len(lengths)))))
-    group = groups.searchsorted(candidates, side="right")
-    return columns, candidates[_is_new(group)] + begin
-
-
-def _is_new(values: Int64s) -> NDArray[np.bool_]:
-    new = np.ones(len(values), np.bool_)
-    new[1:] = values[1:] != values[:-1]
-    return new
 
 
 def _lasting(ends: Int64s, first: int, last: int, time: int) -> Int64s:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from dashboards.data import packing
-from dashboards.data.covering import as_shares, column_edges, shares
-from dashboards.data.in_view import InView, disjoint_in, events_in, longest_by_column, operations_in, shown
+from dashboards.data.covering import column_edges, holes_by_column, shares
+from dashboards.data.in_view import InView, events_in, holes_in, operations_in, shown, steps_in
 from dashboards.data.packing import packed
 from dashboards.data.rows import OPERATIONS, Row, WindowRequest
 from gapfinder.explanations import Cause
@@ -17,12 +18,9 @@ from gapfinder.explanations import Cause
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from dashboards.data.trace import Busy, Events, Int8s, Int32s, Int64s, LaneTrace, Trace
+    from dashboards.data.trace import Busy, Events, Holes, Int8s, Int32s, Int64s, Trace
 
 _CODES = {cause: code for code, cause in enumerate(Cause)}
-_NONE = 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +47,38 @@ class _Source:
     busy: Busy | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HolesInView:
+    """Holes that have a part in a window and pass a request's filters, in order; each array has shape (n,)."""
+
+    places: Int64s
+    starts: Int64s
+    ends: Int64s
+    causes: Int8s
+
+    @classmethod
+    def of(cls, holes: Holes, request: WindowRequest, start: int, end: int) -> HolesInView:
+        """Take those of one lane in [start, end) on its own clock."""
+        some = holes_in(holes, start=start, end=end)
+        places = np.arange(some.start, some.stop)
+        found = cls(places, holes.starts[some], holes.ends[some], holes.causes[some])
+        if not request.min_hole_ns and not request.causes:
+            return found
+        passes = found.ends - found.starts >= request.min_hole_ns
+        if request.causes:
+            passes &= np.isin(found.causes, [_CODES[cause] for cause in request.causes])
+        return cls(places[passes], found.starts[passes], found.ends[passes], found.causes[passes])
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
 class LaneView:
     """A lane between two moments of the shared clock; marks are chosen first, as they tell how many columns fit.
 
     Attributes:
         sources: arrays by row, of the rows that the lane has anything of and that were asked for, but holes.
-        holes: places of the holes in view that pass the request's filters; None where they were not asked for.
+        holes: those in view that pass the request's filters; None where they were not asked for.
     """
 
     def __init__(self, trace: Trace, place: int, request: WindowRequest, *, start: int, end: int) -> None:
@@ -63,17 +87,18 @@ class LaneView:
         clock = self._lane.clock
         self._start, self._end = (clock.own(edge) for edge in self._edges)
         self.sources = {row: source for row, source in self._sources(trace) if row in request.rows}
-        self.holes = self._passing(request) if Row.HOLES in request.rows else None
+        self.holes = (
+            HolesInView.of(self._lane.holes, request, self._start, self._end) if Row.HOLES in request.rows else None
+        )
 
-    def count(self, *rows: Row) -> int:
-        """Return how much of these rows is in view."""
-        return sum(len(self.sources[row].in_view) for row in rows if row in self.sources)
-
-    def marks(self, row: Row, *, most: int) -> Marks | None:
-        """Return what is drawn of a row, `most` at most; None where the lane has nothing of it."""
+    def count(self, row: Row) -> int:
+        """Return how much of a row is in view."""
         source = self.sources.get(row)
-        if source is None:
-            return None
+        return 0 if source is None else len(source.in_view)
+
+    def marks(self, row: Row, *, most: int) -> Marks:
+        """Return what is drawn of a row that the lane has, `most` at most."""
+        source = self.sources[row]
         places = source.in_view.places()
         if len(places) > most:
             starts, ends = (self._inside(times[places]) for times in (source.starts, source.ends))
@@ -94,40 +119,46 @@ class LaneView:
             ids=packed(marks.places, "i4"),
         )
 
-    def packed_shares(self, row: Row, *, columns: int) -> packing.Row | None:
-        """Return a row's shares as they are answered; None where the lane has nothing of it."""
-        source = self.sources.get(row)
-        if source is None or source.busy is None:
+    def packed_holes(self, *, most: int) -> packing.Holes | None:
+        """Return the holes as they are answered, `most` of them, no shares yet; None where they were not asked for."""
+        holes = self.holes
+        if holes is None:
             return None
-        return packing.Row(row=row, mode="share", share=packed(shares(source.busy, self._columns(columns)), "u1"))
-
-    def packed_holes(self, *, most: int, columns: int) -> packing.Holes | None:
-        """Return the holes as they are answered, `most` of them at most; None where they were not asked for."""
-        if self.holes is None:
-            return None
-        every, places = self._lane.holes, self.holes
-        starts, ends = every.starts[places], every.ends[places]
-        edges = self._columns(columns)
-        chosen = shown(
-            np.arange(len(places)), starts=self._inside(starts), ends=self._inside(ends), depths=None, most=most
-        )
-        lost, longest = _by_column(starts, ends, every.causes[places], edges)
+        chosen = np.arange(len(holes))
+        if len(holes) > most:
+            starts, ends = self._inside(holes.starts), self._inside(holes.ends)
+            chosen = shown(chosen, starts=starts, ends=ends, depths=None, most=most)
         return packing.Holes(
-            starts=self._times(starts[chosen]),
-            ends=self._times(ends[chosen]),
-            causes=packed(every.causes[places[chosen]], "u1"),
-            ids=packed(places[chosen], "i4"),
+            starts=self._times(holes.starts[chosen]),
+            ends=self._times(holes.ends[chosen]),
+            causes=packed(holes.causes[chosen], "u1"),
+            ids=packed(holes.places[chosen], "i4"),
             shown=len(chosen),
-            of=len(places),
-            lost=packed(lost, "u1"),
-            longest=packed(longest, "u1"),
+            of=len(holes),
         )
+
+    def columns(self, columns: int) -> Int64s:
+        """Return the edges of pixel columns on the lane's own clock; shape (columns + 1,), ns."""
+        return self._lane.clock.all_own(column_edges(*self._edges, columns=columns))
+
+    def packed_shares(self, row: Row, edges: Int64s) -> packing.Row:
+        """Return how much of each column a row covers."""
+        busy = self.sources[row].busy
+        share = np.zeros(len(edges) - 1, np.uint8) if busy is None else shares(busy, edges)
+        return packing.Row(row=row, mode="share", share=packed(share, "u1"))
+
+    def with_shares(self, packed_holes: packing.Holes, edges: Int64s) -> packing.Holes:
+        """Return the packed holes with what all holes that pass cover of each column."""
+        if self.holes is None:
+            return packed_holes
+        lost, longest = holes_by_column(self.holes.starts, self.holes.ends, self.holes.causes, edges)
+        return msgspec.structs.replace(packed_holes, lost=packed(lost, "u1"), longest=packed(longest, "u1"))
 
     def _sources(self, trace: Trace) -> Iterator[tuple[Row, _Source]]:
         lane, start, end = self._lane, self._start, self._end
         steps = lane.steps
         if len(steps.starts):
-            in_view = disjoint_in(steps, start=start, end=end)
+            in_view = steps_in(steps, start=start, end=end)
             yield Row.STEPS, _Source(in_view, steps.starts, steps.ends, steps.names)
         for row, kind in OPERATIONS.items():
             one, busy = lane.operations[kind], lane.busy[kind]
@@ -141,22 +172,9 @@ class LaneView:
         )
         for row, events, called in rows:
             thread = process.launching_thread
-            if thread is not None and events.of_thread(thread) != slice(0, 0):
+            if thread is not None and len(events.starts[events.of_thread(thread)]):
                 in_view = events_in(events, thread, start=start, end=end)
                 yield row, _Source(in_view, events.starts, events.ends, events.names, events.depths, called)
-
-    def _passing(self, request: WindowRequest) -> Int64s:
-        holes = self._lane.holes
-        places = disjoint_in(holes, start=self._start, end=self._end).places()
-        if request.min_hole_ns:
-            places = places[holes.ends[places] - holes.starts[places] >= request.min_hole_ns]
-        if request.causes:
-            places = places[np.isin(holes.causes[places], [_CODES[cause] for cause in request.causes])]
-        return places
-
-    def _columns(self, columns: int) -> Int64s:
-        """Return the edges of pixel columns on the lane's own clock."""
-        return self._lane.clock.all_own(column_edges(*self._edges, columns=columns))
 
     def _inside(self, times: Int64s) -> Int64s:
         """Return times moved to the window's edge where they lie outside."""
@@ -164,26 +182,3 @@ class LaneView:
 
     def _times(self, own: Int64s) -> packing.Packed:
         return packed(self._lane.clock.all_shared(own) - self._edges[0], "f8")
-
-
-def _by_column(
-    starts: Int64s, ends: Int64s, causes: Int8s, edges: Int64s
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return what share of each column is hole, and the cause of the longest hole in it, _NONE where there is none."""
-    columns = len(edges) - 1
-    longest = np.full(columns, _NONE, np.uint8)
-    if len(starts) == 0:
-        return np.zeros(columns, np.uint8), longest
-    lengths = ends - starts
-    before = np.append(0, np.cumsum(lengths))
-    begun = starts.searchsorted(edges)
-    last = np.maximum(begun - 1, 0)
-    covered = np.where(begun > 0, before[last] + np.minimum(edges, ends[last]) - starts[last], 0)
-    # the hole that a column begins in, unless a longer one begins in the column
-    is_running = (begun[:-1] > 0) & (ends[last[:-1]] > edges[:-1])
-    best = np.where(is_running, lengths[last[:-1]], 0)
-    longest[is_running] = causes[last[:-1]][is_running]
-    at, places = longest_by_column(starts, lengths, edges)
-    is_longer = lengths[places] > best[at]
-    longest[at[is_longer]] = causes[places[is_longer]]
-    return as_shares(np.diff(covered), np.diff(edges)), longest

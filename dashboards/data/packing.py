@@ -43,8 +43,8 @@ class Holes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ids: Packed
     shown: int
     of: int
-    lost: Packed
-    longest: Packed
+    lost: Packed | None = None
+    longest: Packed | None = None
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -51,12 +51,14 @@ class Clock:
 
     def all_shared(self, own: Int64s) -> Int64s:
         """Return `shared` of many moments, shape (n,)."""
-        return own - self.offset_ns - np.rint(self.drift_ppm * (own - self.at_ns) / 1e6).astype(np.int64)
+        shared: Int64s = own - self.offset_ns - np.rint(self.drift_ppm * (own - self.at_ns) / 1e6).astype(np.int64)
+        return shared
 
     def all_own(self, shared: Int64s) -> Int64s:
         """Return `own` of many moments, shape (n,)."""
         guess = shared + self.offset_ns
-        return guess + np.rint(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm)).astype(np.int64)
+        own: Int64s = guess + np.rint(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm)).astype(np.int64)
+        return own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +106,7 @@ class Holes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """All steps of one lane with GPU work, complete or not; shape (n,), in order of time."""
+    """All steps of one lane with GPU work, complete or not; shape (n,), in order of start."""
 
     numbers: Int64s
     starts: Int64s

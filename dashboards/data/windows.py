@@ -50,11 +50,15 @@ MOST_OPERATIONS_DRAWN = 1_500
 
 _MOST_HOLES = MOST_MARKS // 3
 _MOST_STEPS, _MOST_RANGES, _MOST_CALLS = 800, 500, 500
-_MOST_BYTES = 280_000
+_LANES_WITHOUT_LIMIT = 16
+"""With more lanes, the marks of each are fewer, so that there is room for columns."""
+
+_MOST_BYTES = 290_000
 _FEWEST_COLUMNS = 64
-# Bytes of JSON: of a lane with its holes, of a row, of a mark beside its name, of a share.
-_PER_LANE, _PER_ROW, _PER_MARK, _PER_HOLE, _PER_SHARE = 420, 210, 34, 29, 4 / 3
+_BYTES_BESIDE_SHARE, _SHARES_PER_BYTE = 80, 3 / 4
 _LONGEST_NAME, _SHORTEST_NAME, _BYTES_OF_NAMES = 200, 20, 50_000
+_THINNED = (Row.STEPS, Row.RANGES)
+_ORDER = {str(row): place for place, row in enumerate(Row)}
 
 
 def answer(trace: Trace, request: WindowRequest) -> bytes:
@@ -67,29 +71,30 @@ def answer(trace: Trace, request: WindowRequest) -> bytes:
     start = min(max(request.start_ns, 0), max(trace.end_ns - 1, 0))
     end = max(start + 1, min(request.end_ns, trace.end_ns))
     views = [LaneView(trace, place, request, start=start, end=end) for place in request.lanes]
-    marks, shared = _chosen(views)
-    columns = min(request.columns, end - start, _columns_that_fit(views, marks, shared))
-    most = max(1, _MOST_HOLES // max(len(views), 1))
-    lanes = []
-    for place, view, drawn in zip(request.lanes, views, marks, strict=True):
-        rows = [view.packed_marks(one) for one in drawn]
-        rows += [row for row in (view.packed_shares(row, columns=columns) for row in shared) if row is not None]
-        rows.sort(key=lambda row: _ORDER[row.row])
-        lanes.append(packing.Lane(lane=place, rows=rows, holes=view.packed_holes(most=_fair(views, most), columns=columns)))
-    drawn_places = sum(len(one.places) for drawn in marks for one in drawn)
+    drawn, shared = _drawn(views)
+    names = _names(trace, drawn)
+    lanes = [
+        packing.Lane(lane=place, rows=[*map(view.packed_marks, marks)], holes=view.packed_holes(most=most))
+        for place, view, marks, most in zip(request.lanes, views, drawn, _holes_drawn(views), strict=True)
+    ]
+    arrays = sum(sum(row in view.sources for row in shared) + 2 * (view.holes is not None) for view in views)
+    room = _MOST_BYTES - len(msgspec.json.encode((lanes, names)))
+    columns = min(request.columns, end - start, _columns_in(room, arrays=arrays))
     return msgspec.json.encode(
         packing.Answer(
             start=start,
             end=end,
             columns=columns,
-            lanes=lanes,
-            names=_names(trace, marks),
-            marks=packing.Counted(drawn_places, sum(view.count(*Row) for view in views)),
+            lanes=[
+                _complete(lane, view, shared=shared, columns=columns) for lane, view in zip(lanes, views, strict=True)
+            ],
+            names=names,
+            marks=packing.Counted(
+                shown=sum(len(one.places) for marks in drawn for one in marks),
+                of=sum(view.count(row) for view in views for row in view.sources),
+            ),
         )
     )
-
-
-_ORDER = {str(row): place for place, row in enumerate(Row)}
 
 
 def _check(trace: Trace, request: WindowRequest) -> None:
@@ -104,48 +109,58 @@ def _check(trace: Trace, request: WindowRequest) -> None:
         raise InputError("an empty window; its end must come after its start")
 
 
-def _chosen(views: Sequence[LaneView]) -> tuple[list[list[Marks]], list[Row]]:
+def _drawn(views: Sequence[LaneView]) -> tuple[list[list[Marks]], list[Row]]:
     """Return the marks of each lane, and the rows that become shares."""
-    lanes = max(len(views), 1)
     shared: list[Row] = []
     most = {Row.STEPS: _MOST_STEPS, Row.RANGES: _MOST_RANGES}
     for rows, limit in ((tuple(OPERATIONS), MOST_OPERATIONS_DRAWN), ((Row.CALLS,), _MOST_CALLS)):
-        if sum(view.count(*rows) for view in views) > limit:
+        if sum(view.count(row) for view in views for row in rows) > limit:
             shared += rows
             most[Row.STEPS] += limit
         else:
-            most |= dict.fromkeys(rows, limit * lanes)
-    drawn = []
-    for view in views:
-        found = [view.marks(row, most=max(1, _room(views, row, limit))) for row, limit in most.items()]
-        drawn.append([one for one in found if one is not None])
+            most |= dict.fromkeys(rows, limit)
+    rooms = {
+        row: _room([view.count(row) for view in views], most=limit) if row in _THINNED else [limit] * len(views)
+        for row, limit in most.items()
+    }
+    drawn = [
+        [view.marks(row, most=rooms[row][place]) for row in most if row in view.sources]
+        for place, view in enumerate(views)
+    ]
     return drawn, shared
 
 
-def _room(views: Sequence[LaneView], row: Row, limit: int) -> int:
-    """Return how many marks of a row each lane may have: no limit where all fit, else the same for each."""
-    return limit if sum(view.count(row) for view in views) <= limit else limit // len(views)
+def _holes_drawn(views: Sequence[LaneView]) -> list[int]:
+    return _room([0 if view.holes is None else len(view.holes) for view in views], most=_MOST_HOLES)
 
 
-def _fair(views: Sequence[LaneView], most: int) -> int:
-    """Return how many holes each lane may have."""
-    total = sum(len(view.holes) for view in views if view.holes is not None)
-    return total if total <= _MOST_HOLES else most
+def _room(counts: list[int], *, most: int) -> list[int]:
+    """Return how many of a row's marks are drawn of each lane: all where they fit, else as many of each."""
+    if len(counts) > _LANES_WITHOUT_LIMIT:
+        most = most * _LANES_WITHOUT_LIMIT // len(counts)
+    return counts if sum(counts) <= most else [max(1, most // len(counts))] * len(counts)
 
 
-def _columns_that_fit(views: Sequence[LaneView], marks: Sequence[Sequence[Marks]], shared: Sequence[Row]) -> int:
-    """Return how many columns leave the answer small enough."""
-    arrays = sum(sum(row in view.sources for row in shared) + 2 * (view.holes is not None) for view in views)
-    rows = sum(len(drawn) for drawn in marks) + arrays
-    drawn_places = sum(len(one.places) for drawn in marks for one in drawn)
-    holes = min(_MOST_HOLES, sum(len(view.holes) for view in views if view.holes is not None))
-    fixed = _BYTES_OF_NAMES + _PER_LANE * len(views) + _PER_ROW * rows + _PER_MARK * drawn_places + _PER_HOLE * holes
-    return max(_FEWEST_COLUMNS, int((_MOST_BYTES - fixed) / _PER_SHARE) // max(arrays, 1))
+def _columns_in(room: int, *, arrays: int) -> int:
+    """Return how many columns so many arrays of shares may have, to fit into bytes of JSON."""
+    each = room // max(arrays, 1) - _BYTES_BESIDE_SHARE
+    return max(_FEWEST_COLUMNS, int(each * _SHARES_PER_BYTE))
 
 
-def _names(trace: Trace, marks: Sequence[Sequence[Marks]]) -> dict[int, str]:
+def _complete(lane: packing.Lane, view: LaneView, *, shared: Sequence[Row], columns: int) -> packing.Lane:
+    """Return a lane with its shares beside its marks."""
+    edges = view.columns(columns)
+    rows = lane.rows + [view.packed_shares(row, edges) for row in shared if row in view.sources]
+    return packing.Lane(
+        lane=lane.lane,
+        rows=sorted(rows, key=lambda row: _ORDER[row.row]),
+        holes=None if lane.holes is None else view.with_shares(lane.holes, edges),
+    )
+
+
+def _names(trace: Trace, drawn: Sequence[Sequence[Marks]]) -> dict[int, str]:
     """Return the names of marks, all cut to one length at which they fit."""
-    codes = [one.names for drawn in marks for one in drawn if len(one.names)]
+    codes = [one.names for marks in drawn for one in marks]
     distinct = np.unique(np.concatenate(codes)).tolist() if codes else []
     longest = min(_LONGEST_NAME, max(_SHORTEST_NAME, _BYTES_OF_NAMES // max(len(distinct), 1)))
     return {code: _cut(trace.names[code], longest) for code in distinct}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from dashboards.data.columns import Array
+    from dashboards.data.trace import Int32s
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.timeline import HoleParts
     from gapfinder.analysis.traced_host import TracedEvents, TracedProcess
@@ -66,9 +68,10 @@ class TraceWriter:
         mine = process.calls.threads == process.launching_thread
         self._columns.write(File.CALLED, *_busy(union(process.calls.starts[mine], process.calls.ends[mine])))
 
-    def _events(self, events: TracedEvents) -> Iterator[Int64s]:
+    def _events(self, events: TracedEvents) -> Iterator[Array]:
         names = self._named(events.names, texts=events.texts)
-        yield from (events.starts, events.ends, names, events.threads, events.depths)
+        columns: tuple[Array, ...] = (events.starts, events.ends, names, events.threads, events.depths)
+        yield from columns
 
     def _keep_lane(self, lane: TracedLane) -> None:
         covered = []
@@ -83,12 +86,14 @@ class TraceWriter:
             self._columns.write(File.STEPS, none, none, none, none)
         else:
             names = self._named(steps.places, texts=steps.ranges.names)
-            self._columns.write(File.STEPS, steps.numbers, steps.starts, steps.ends, names)
+            order = np.argsort(steps.starts, kind="stable")
+            columns = (steps.numbers, steps.starts, steps.ends, names)
+            self._columns.write(File.STEPS, *(column[order] for column in columns))
         self._holes.append((lane.holes, lane.shares))
         self._processes.append(len(self.launching_threads) - 1)
         self._spans.append((int(whole.starts[0]), int(whole.ends[-1])))
 
-    def _named(self, names: Int64s, *, texts: Sequence[str]) -> Int64s:
+    def _named(self, names: Int64s, *, texts: Sequence[str]) -> Int32s:
         """Return names as places among all texts; a name that nothing tells is the empty text."""
         texts = [*texts, ""]
         places = np.where(names < 0, len(texts) - 1, names)

@@ -86,7 +86,8 @@ def trace_process(report: Report, process: int) -> TracedProcess:
 def nesting_depths(starts: Int64s, ends: Int64s) -> NDArray[np.int8]:
     """Return how many earlier events last when each begins, 127 at most; shape (n,), given in order of start."""
     finished = np.searchsorted(np.sort(np.maximum(ends, starts + 1), kind="stable"), starts, side="right")
-    return np.clip(np.arange(len(starts)) - finished, 0, _DEEPEST).astype(np.int8)
+    depths: NDArray[np.int8] = np.clip(np.arange(len(starts)) - finished, 0, _DEEPEST).astype(np.int8)
+    return depths
 
 
 def _cuda_calls(launches: Launches | None, report: Report) -> HostEvents:
@@ -123,9 +124,7 @@ def _joined(sources: Sequence[HostEvents]) -> HostEvents:
     )
 
 
-def _nested(
-    events: HostEvents, *, kinds: NDArray[np.int8], domains: Sequence[str]
-) -> tuple[TracedEvents, Int64s]:
+def _nested(events: HostEvents, *, kinds: NDArray[np.int8], domains: Sequence[str]) -> tuple[TracedEvents, Int64s]:
     """Return the events in their order with their depths, and the row that each was before."""
     order = np.empty(len(events), np.int64)
     depths = np.empty(len(events), np.int8)
