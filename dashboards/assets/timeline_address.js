@@ -25,6 +25,7 @@
     if (start < end) timeline.show({ start, end });
     else if (number("step") !== undefined) await timeline.actions.goToStep(number("step"));
     else timeline.show({ start: 0, end: timeline.facts.end });
+    if (lane !== undefined) timeline.showLane(lane);
     if (lane === undefined || hole === undefined) return;
     const answer = await gapfinder.actions.ask(timeline, `hole?lane=${lane}&hole=${hole}`);
     if (answer?.hole) {

@@ -166,6 +166,11 @@
       const share = (end - start) / (view.end - view.start);
       const isSeen = start >= view.start && end <= view.end && share > 0.02 && share < 0.7;
       if (!isSeen) this.glide(gapfinder.actions.around(start, end, HOLE_SHARE));
+      this.showLane(lane);
+    }
+
+    /** Scroll until a lane is in view. */
+    showLane(lane) {
       const item = this.layout.items.find((one) => one.lane?.lane === lane);
       if (!item) return;
       const room = this.size.height - gapfinder.picture.AXIS;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flask import Response, jsonify, request
 
 from dashboards.components.hole_words import hole_cause, hole_sentence, lane_detail, stretch_sentence
+from dashboards.data.details import hole_details
 from dashboards.data.outline import cause_outlines, lane_outlines
 from dashboards.data.searching import find_step, search, step_numbers
 from dashboards.data.walking import HoleFilter, Order, Walk, hole_at, holes_of_stretch, next_hole
@@ -153,8 +154,17 @@ def _hole(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
     return {"hole": None if found is None else _told(profile, found)}
 
 
+def _late_lane(profile: OpenProfile, found: FoundHole) -> int | None:
+    """Return the lane that a hole was waiting for; None where it is due to something else, or nothing tells."""
+    if found.cause is not Cause.EXPOSED_WAIT:
+        return None
+    collective = hole_details(profile, lane=found.lane, hole=found.hole).collective
+    return None if collective is None else collective.late_lane
+
+
 def _told(profile: OpenProfile, found: FoundHole) -> Mapping[str, object]:
     analysis = profile.analysis
+    late_lane = _late_lane(profile, found)
     return {
         "lane": found.lane,
         "hole": found.hole,
@@ -163,8 +173,8 @@ def _told(profile: OpenProfile, found: FoundHole) -> Mapping[str, object]:
         "name": lane_name(analysis, found.lane),
         "at": format_time(found.start_ns),
         "length": format_duration(found.length_ns),
-        "why": hole_cause(analysis, found),
-        "words": hole_sentence(analysis, found),
+        "why": hole_cause(analysis, found, late_lane=late_lane),
+        "words": hole_sentence(analysis, found, late_lane=late_lane),
     }
 
 
@@ -176,7 +186,7 @@ def _holes(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
     longest = ""
     if holes.longest:
         first = holes.longest[0]
-        longest = f"{format_duration(first.length_ns)} {hole_cause(profile.analysis, first)}"
+        longest = f"{format_duration(first.length_ns)} {hole_cause(profile.analysis, first, late_lane=_late_lane(profile, first))}"
         longest += f" on {lane_name(profile.analysis, first.lane)}" if len(among.lanes) > 1 else ""
     words = stretch_sentence(profile.analysis, (start, end), lanes=among.lanes, holes=holes, longest=longest)
     return {"words": words, "count": holes.count, "holes": [_told(profile, found) for found in holes.longest]}
