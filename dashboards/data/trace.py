@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
     from numpy.typing import NDArray
+
+    from dashboards.data.names import Names
 
     Int64s = NDArray[np.int64]
     Int32s = NDArray[np.int32]
@@ -137,6 +139,14 @@ class Events:
         first, last = self.threads.searchsorted((thread, thread + 1)).tolist()
         return slice(first, last)
 
+    def each_thread(self) -> Iterator[int]:
+        """Yield every thread that has events."""
+        place = 0
+        while place < len(self.threads):
+            thread = int(self.threads[place])
+            yield thread
+            place = self.of_thread(thread).stop
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProcessTrace:
@@ -187,7 +197,7 @@ class Trace:
 
     origin_ns: int
     end_ns: int
-    names: Sequence[str]
+    names: Names
     domains: tuple[str, ...]
     lanes: tuple[LaneTrace, ...]
     processes: tuple[ProcessTrace, ...]
