@@ -84,7 +84,7 @@ def share_rows(hole: HoleDetails) -> list[tuple[str, int]]:
 def collective_rows(seen: SeenCollective) -> list[tuple[str, str]]:
     """Return what is known of a collective as (what, how much), without what is not."""
     durations = (
-        ("length", seen.time.duration_ns),
+        ("length", seen.duration_ns),
         ("waited for others", seen.wait_ns),
         ("transfer", seen.transfer_ns),
         ("hidden behind compute", seen.hidden_ns),

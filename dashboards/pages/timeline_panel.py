@@ -34,7 +34,9 @@ def nothing_chosen() -> list[Component]:
     """Return what stands there before anything is chosen."""
     return [
         html.H2("Nothing is chosen"),
-        html.P(["Click a hole, or press ", html.Kbd("n"), " for the next one and ", html.Kbd("l"), " for the longest."]),
+        html.P(
+            ["Click a hole, or press ", html.Kbd("n"), " for the next one and ", html.Kbd("l"), " for the longest."]
+        ),
         html.P("Then this place tells why it is there.", className="quiet"),
     ]
 
@@ -94,7 +96,7 @@ def _swatch(hole: HoleDetails) -> Component:
 
 
 def _buttons() -> Component:
-    buttons = (("‹ hole", "previous"), ("hole ›", "next"), ("zoom to it", "zoom"), ("copy link", "copy"))
+    buttons = (("previous", "previous"), ("next", "next"), ("zoom to it", "zoom"), ("copy link", "copy"))
     return html.Div([_button(words, action) for words, action in buttons], className="timeline-group")
 
 
@@ -122,14 +124,13 @@ def _table(title: str, rows: Iterable[tuple[str, int]], total_ns: int) -> list[C
 def _collective(profile: OpenProfile, seen: SeenCollective | None) -> list[Component]:
     if seen is None:
         return []
-    rows = [
-        html.Tr([html.Td(text(words)), html.Td(text(value))])
-        for words, value in collective_rows(seen)
-    ]
+    rows = [html.Tr([html.Td(text(words)), html.Td(text(value))]) for words, value in collective_rows(seen)]
     late = []
     if seen.late_lane is not None:
         name = lane_name(profile.analysis, seen.late_lane)
-        link = _link(profile, f"look at {name}", seen.time, lane=seen.late_lane)
+        link = _link(
+            profile, f"look at {name}", lane=seen.late_lane, start_ns=seen.start_ns, length_ns=seen.duration_ns
+        )
         late = [html.P([text(f"{name} came last: "), link])]
     return [html.H3("The collective"), html.P(text(seen.operation)), html.Table(html.Tbody(rows)), *late]
 
@@ -140,7 +141,7 @@ def _neighbours(profile: OpenProfile, hole: HoleDetails) -> list[Component]:
         if one is None:
             parts += [html.H3(title), html.P("the edge of the window")]
         else:
-            parts += [html.H3(title), html.P(_link(profile, one.time.name, one.time, lane=hole.lane))]
+            parts += [html.H3(title), html.P(_time_link(profile, one.time, lane=hole.lane))]
     return parts if hole.launch is None else [*parts, _launch(hole.launch)]
 
 
@@ -153,12 +154,17 @@ def _launch(launch: Launch) -> Component:
     )
 
 
-def _link(profile: OpenProfile, words: str, time: Timed, *, lane: int) -> Component:
+def _time_link(profile: OpenProfile, time: Timed, *, lane: int) -> Component:
+    return _link(profile, time.name, lane=lane, start_ns=time.start_ns, length_ns=time.duration_ns)
+
+
+def _link(profile: OpenProfile, words: str, *, lane: int, start_ns: int, length_ns: int) -> Component:
     """Return a link to something on the timeline, with a little of what is around it."""
-    margin = max(round(_MARGIN * time.duration_ns), _SHORTEST_MARGIN_NS)
-    start = max(time.start_ns - margin, 0)
-    end = max(min(time.start_ns + time.duration_ns + margin, profile.trace.end_ns), start + 1)
-    return _acting(html.A(text(words), href=timeline_address(profile.stored.id, start=start, end=end, lane=lane)), "follow")
+    margin = max(round(_MARGIN * length_ns), _SHORTEST_MARGIN_NS)
+    start = max(start_ns - margin, 0)
+    end = max(min(start_ns + length_ns + margin, profile.trace.end_ns), start + 1)
+    link = html.A(text(words), href=timeline_address(profile.stored.id, start=start, end=end, lane=lane))
+    return _acting(link, "follow")
 
 
 def _nested(title: str, names: Sequence[str]) -> list[Component]:

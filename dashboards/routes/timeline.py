@@ -186,7 +186,8 @@ def _holes(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
     longest = ""
     if holes.longest:
         first = holes.longest[0]
-        longest = f"{format_duration(first.length_ns)} {hole_cause(profile.analysis, first, late_lane=_late_lane(profile, first))}"
+        why = hole_cause(profile.analysis, first, late_lane=_late_lane(profile, first))
+        longest = f"{format_duration(first.length_ns)} {why}"
         longest += f" on {lane_name(profile.analysis, first.lane)}" if len(among.lanes) > 1 else ""
     words = stretch_sentence(profile.analysis, (start, end), lanes=among.lanes, holes=holes, longest=longest)
     return {"words": words, "count": holes.count, "holes": [_told(profile, found) for found in holes.longest]}

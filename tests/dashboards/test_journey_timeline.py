@@ -87,6 +87,7 @@ def test_two_browsers_look_at_different_stretches(site, browser):
     pages = [context.new_page() for context in contexts]
     for one in pages:
         one.goto(site.timeline("slow_rank"))
+        when_drawn(one)
     pages[0].keyboard.press("n")
     for _ in range(6):
         pages[1].keyboard.press("w")
@@ -201,7 +202,9 @@ def test_the_documented_keys_are_those_of_the_timeline(site, page):
     assert [[re.findall(r"`([^`]+)`", keys), does] for keys, does in rows] == listed
 
 
-def test_a_server_that_is_gone_is_told_with_a_way_to_try_again(site, page):
+def test_a_question_that_fails_is_told_with_a_way_to_ask_again(site, browser, tmp_path):
+    context = tab(browser)
+    page = context.new_page()
     page.goto(site.timeline("slow_rank"))
     settled(page)
     page.route("**/window?*", lambda route: route.fulfill(status=400, json={"error": "the disk is full"}))
@@ -209,6 +212,9 @@ def test_a_server_that_is_gone_is_told_with_a_way_to_try_again(site, page):
         page.keyboard.press("w")
     banner = page.locator(".timeline-stage .timeline-banner")
     expect(banner).to_contain_text("the disk is full")
+    settled(page)
+    picture(page, "failed", folder=tmp_path)
     page.unroute("**/window?*")
     banner.get_by_role("button").click()
     expect(banner).to_be_hidden()
+    context.close()
