@@ -73,6 +73,7 @@ def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
     try:
         yield Site(f"http://127.0.0.1:{server.effective_port}", profiles, server)
     finally:
+        server.task_dispatcher.shutdown()  # answers that are under way are finished first
         server.close()
         thread.join(timeout=5)
 

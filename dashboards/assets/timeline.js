@@ -27,13 +27,7 @@
     current.keys = gapfinder.keys.listener(current);
     document.addEventListener("keydown", current.keys);
     watch(current);
-    await Promise.all([current.readAddress(), overview(current)]);
-  }
-
-  async function overview(timeline) {
-    const body = await gapfinder.actions.ask(timeline, gapfinder.overview.question(timeline));
-    if (body) timeline.overview = gapfinder.data.decode(body);
-    timeline.repaint();
+    await current.readAddress();
   }
 
   /** Draw anew when the size, the theme or the density of pixels changes. */

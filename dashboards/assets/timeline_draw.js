@@ -156,7 +156,7 @@
       flagged.add(neighbourhood);
       flags.push([middle, holes.causes[i]]);
       const room = Math.min(left + width, x(end)) - Math.max(left, x(start));
-      if (room >= 46 && place.height > 14) nameHole(context, holes, i, Math.max(left, x(start)), room, place, head, colors);
+      if (room >= 46 && place.height - head - 2 >= NAMED_HEIGHT) nameHole(context, holes, i, Math.max(left, x(start)), room, place, head, colors);
     }
     for (const [at, cause] of flags) {
       if (place.height > 14) flag(context, at, place.y, colors.causes[cause].color);

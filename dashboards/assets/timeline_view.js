@@ -27,7 +27,7 @@
       this.passes = (holes, i) => this.#passes(holes, i);
       this.answers = new gapfinder.data.Answers(this.base, {
         changed: () => this.repaint(),
-        failed: (error) => gapfinder.parts.banner(this, error && error.message, () => this.ask()),
+        failed: (error) => gapfinder.parts.banner(this, error && error.message, () => this.retry()),
       });
       this.actions = gapfinder.actions.actions(this);
       this.parts = gapfinder.parts.build(this);
@@ -37,6 +37,16 @@
       gapfinder.overview.attach(this.parts.strip, this);
       gapfinder.parts.fillLanes(this);
       this.resize();
+      this.retry();
+    }
+
+    /** Ask for what is missing, the strip of the whole capture too. */
+    async retry() {
+      this.ask();
+      if (this.overview) return;
+      const body = await gapfinder.actions.ask(this, gapfinder.overview.question(this));
+      if (body) this.overview = gapfinder.data.decode(body);
+      this.repaint();
     }
 
     /** Take the size and the theme of the page as they are now. */
