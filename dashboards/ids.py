@@ -36,10 +36,9 @@ NOTICE = "notice"
 
 # the timeline, which JavaScript draws
 TIMELINE = "timeline"
-TIMELINE_VIEW = "timeline-view"
-"""dcc.Store that JavaScript keeps: {"start": ns, "end": ns} since the profile's origin, of what is in view."""
 TIMELINE_SELECTION = "timeline-selection"
-"""dcc.Store that JavaScript sets on a click: {"lane": int, "hole": int} or {"lane": int, "row": str, "op": int}."""
+"""dcc.Store that JavaScript sets when something is chosen: {"profile": id, "lane": int, "hole": int}, or "row" and "op"
+in place of "hole"; null for nothing. What is in view is in the address alone."""
 TIMELINE_PANEL = "timeline-panel"
 
 

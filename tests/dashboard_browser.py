@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dashboards.store.records import StoredProfile
 
+SAMPLES = Path(__file__).parents[1] / "sample_profiles"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SIZE = {"width": 1280, "height": 800}
 PATIENCE_MS = 15_000

@@ -54,3 +54,10 @@ def hostile_database(path: Path) -> Path:
     calls = [Call(start=0, end=10 * US, correlation=1), Call(start=2900 * US, end=2990 * US, correlation=2)]
     ranges = [Range(start=900 * US, end=2950 * US, name=SCRIPT)]
     return nsys_database(path, kernels=kernels, calls=calls, ranges=ranges)
+
+
+def no_gpu(path: Path) -> Path:
+    """A report of six steps on the host, without any GPU work."""
+    step = 100_000 * US
+    ranges = [Range(start=place * step, end=place * step + step // 2, name=f"step {place}") for place in range(6)]
+    return nsys_database(path, ranges=ranges)

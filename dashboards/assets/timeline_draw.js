@@ -7,6 +7,7 @@
 
   const FONT = "11px system-ui, sans-serif";
   const LEAST_HOLE = 3; // px
+  const PATTERNED_FROM = 5; // px: on less no pattern shows, and a plain fill is many times as fast
   const TINT = 0.3; // of a hole's colour over the row of compute, which is blank there
   const FLAGS_APART = 14; // px
   const NAMED_FROM = 22; // px wide
@@ -140,7 +141,8 @@
     for (const i of holes.order) {
       if (holes.ends[i] <= start || holes.starts[i] >= end || !passes(holes, i)) continue;
       const [left, width] = holeBox(holes.starts, holes.ends, i, x);
-      context.fillStyle = colors.causes[holes.causes[i]].fill;
+      const cause = colors.causes[holes.causes[i]];
+      context.fillStyle = width < PATTERNED_FROM ? cause.color : cause.fill;
       context.fillRect(left, place.y + head, width, place.height - head - 2);
       context.globalAlpha = TINT;
       context.fillRect(left, below.y, width, below.height);

@@ -17,9 +17,22 @@
     return `window?start=0&end=${end}&columns=${COLUMNS}&lanes=${chosen}&rows=holes`;
   }
 
-  /** Draw the strip. */
+  /** Draw the strip: what does not change while the view does is drawn once. */
   function paint(context, timeline) {
-    const { colors, size, facts, view, overview } = timeline;
+    const { colors, size, facts, view } = timeline;
+    const key = [timeline.overview?.start, size.width, size.ratio, colors.theme].join();
+    if (timeline.stripPicture?.key !== key) timeline.stripPicture = { key, canvas: still(timeline) };
+    context.drawImage(timeline.stripPicture.canvas, 0, 0, size.width, HEIGHT);
+    const { GUTTER } = gapfinder.picture;
+    const x = (ns) => GUTTER + (ns / facts.end) * (size.width - GUTTER);
+    drawBox(context, x(view.start), x(view.end), { colors, size });
+  }
+
+  function still({ colors, size, facts, overview }) {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [Math.round(size.width * size.ratio), Math.round(HEIGHT * size.ratio)];
+    const context = canvas.getContext("2d");
+    context.scale(size.ratio, size.ratio);
     const { GUTTER } = gapfinder.picture;
     const width = size.width - GUTTER;
     const x = (ns) => GUTTER + (ns / facts.end) * width;
@@ -35,7 +48,7 @@
     const lanes = [...(overview?.lanes ?? [])];
     const line = (HEIGHT - 4) / Math.max(1, lanes.length);
     lanes.forEach(([, lane], place) => drawLine(context, lane.holes, 2 + place * line, line, { x, colors, answer: overview }));
-    drawBox(context, x(view.start), x(view.end), { colors, size });
+    return canvas;
   }
 
   function drawLine(context, holes, y, height, { x, colors, answer }) {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from dashboards.data.detail_values import HoleDetails, Inside, Launch, OperationDetails, SeenCollective, Timed
     from dashboards.data.opening import OpenProfile
+    from gapfinder.explanations import Cause
 
 _MARGIN = 0.5
 _SHORTEST_MARGIN_NS = 10_000
@@ -110,7 +111,7 @@ def _acting(component: Component, action: str) -> Component:
     return component
 
 
-def _largest(shares: Mapping[str, int]) -> list[tuple[str, int]]:
+def _largest(shares: Mapping[Cause, int]) -> list[tuple[Cause, int]]:
     return sorted(shares.items(), key=lambda item: (-item[1], item[0]))
 
 

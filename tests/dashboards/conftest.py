@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from dashboard_browser import Site, chromium, prepared, served, tab
-from dashboard_hostile import hostile_database
-from databases import nsys_database
+from dashboard_browser import SAMPLES, Site, chromium, prepared, served, tab
+from dashboard_hostile import hostile_database, no_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
-
-SAMPLES = Path(__file__).parents[2] / "sample_profiles"
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +21,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     files = {
         "slow_rank": SAMPLES / "slow_rank.sqlite",
         "hostile": hostile_database(folder / "hostile.sqlite"),
-        "no_gpu": nsys_database(folder / "no_gpu.sqlite"),
+        "no_gpu": no_gpu(folder / "no_gpu.sqlite"),
     }
     profiles = {name: prepared(name, [file], folder) for name, file in files.items()}
     with served(profiles) as one:
