@@ -144,8 +144,10 @@
       const cause = colors.causes[holes.causes[i]];
       context.fillStyle = width < PATTERNED_FROM ? cause.color : cause.fill;
       context.fillRect(left, place.y + head, width, place.height - head - 2);
+      const reach = x(holes.ends[i]) - x(holes.starts[i]);
+      if (reach < 1) continue; // wider than it is, it would hide compute
       context.globalAlpha = TINT;
-      context.fillRect(left, below.y, width, below.height);
+      context.fillRect(x(holes.starts[i]), below.y, reach, below.height);
       context.globalAlpha = 1;
     }
     for (let k = holes.order.length - 1; k >= 0; k -= 1) {

@@ -57,9 +57,10 @@
     const picture = gapfinder.draw.byColumn(holes, colors);
     context.drawImage(picture, x(answer.start), y, x(answer.end) - x(answer.start), Math.max(1, height - 0.5));
     for (const i of holes.order) {
-      const left = x(holes.starts[i]);
+      const [left, right] = [x(holes.starts[i]), x(holes.ends[i])];
+      if (right - left < 1) continue; // the columns tell how much of them is blank
       context.fillStyle = colors.causes[holes.causes[i]].color;
-      context.fillRect(left, y, Math.max(1, x(holes.ends[i]) - left), Math.max(1, height - 0.5));
+      context.fillRect(left, y, right - left, Math.max(1, height - 0.5));
     }
   }
 
