@@ -53,7 +53,7 @@ def budget_figure(bars: Sequence[Bar], *, parts: Sequence[Part], theme: Theme, f
     made.update_layout(barmode="stack")
     labels = [escaped(bar.label) for bar in bars]
     made.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, autorange="reversed")
-    made.update_xaxes(range=[0, 1], tickformat=".0%", showgrid=False)
+    made.update_xaxes(range=[0, 1.001], tickformat=".0%", dtick=0.2, showgrid=False)
     if full_ns is not None:
         made.update_xaxes(showticklabels=False)
     return made

@@ -1,24 +1,106 @@
-"""The page of trends."""
+"""How a metric develops over stored runs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dash import html
 
+from dashboards.components.graphs import graph
+from dashboards.components.notices import empty, remarks, text
+from dashboards.components.tables import framed
+from dashboards.components.tabs import tabs
+from dashboards.figures.trends import trend_figure
+from dashboards.ids import Page, address
+from dashboards.pages.trend_runs import BRANCH, history_files, profile_ids, record_prepared
+from gapfinder.compare.history import runs, trend
+from gapfinder.compare.metrics import METRICS, find_metric
+from gapfinder.render.history import trend_sheet
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from dash import Dash
     from dash.development.base_component import Component
 
     from dashboards.components.palette import Theme
     from dashboards.ids import Asked
     from dashboards.view import View
+    from gapfinder.compare.history import Run
+
+_METRIC = "overlap_ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One branch of one history file."""
+
+    file: Path
+    branch: str
+    runs: tuple[Run, ...]
 
 
 def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
-    """Return the page."""
-    return html.H1("Trends")
+    """Return the page; the query chooses the metric (`metric`) and which runs (`runs`, a place among the branches)."""
+    failed = record_prepared(view)
+    places = [
+        _Place(file, branch, tuple(run for run in found if run.branch == branch))
+        for file in history_files(view)
+        for found in [runs(file)]
+        for branch in sorted({run.branch for run in found}, key=lambda name: (name != BRANCH, name))
+    ]
+    content = _shown(view, places, asked, theme=theme) if places else iter((_without(),))
+    return html.Article([html.H1("Trends"), *content, remarks("Worth knowing", failed)])
 
 
 def register(app: Dash, view: View) -> None:
-    """Add its callbacks."""
+    """Add nothing: the page has no callbacks."""
+
+
+def _shown(view: View, places: list[_Place], asked: Asked, *, theme: Theme) -> Iterator[Component]:
+    number = asked.number("runs") or 0
+    place = places[number] if number < len(places) else places[0]
+    metric = find_metric(asked.query.get("metric", _METRIC))
+    found = trend(place.file, metric=metric, branch=place.branch)
+    profiles = profile_ids(place.runs)
+    names = {profile.id: profile.name for profile in view.store.profiles()}
+    if len(places) > 1:
+        yield tabs(
+            "Runs",
+            [
+                (f"{one.branch} in {one.file}", asked.address(runs=at, metric=metric.name), one is place)
+                for at, one in enumerate(places)
+            ],
+        )
+    else:
+        yield html.P(text(f"Runs of {place.branch} in {place.file}."), className="source")
+    yield tabs(
+        "Metric",
+        [
+            (one.words, asked.address(runs=places.index(place), metric=one.name), one is metric)
+            for one in METRICS.values()
+        ],
+    )
+    sheet = trend_sheet(found)
+    yield html.P(text(sheet.paragraphs[1]), className="verdict")
+    called = {run: names[profile] for run, profile in profiles.items() if profile in names}
+    yield graph(
+        trend_figure(found, names=called, theme=theme),
+        name="trend",
+        label=f"{metric.words} of each run, oldest first; the table below has the numbers.",
+    )
+    links = [
+        address(Page.OVERVIEW, profile=profiles[point.run.id]) if point.run.id in called else None
+        for point in found.points
+    ]
+    yield from (framed(table, links=links) for table in sheet.tables)
+
+
+def _without() -> Component:
+    return empty(
+        "No runs are stored yet",
+        "Every profile with GPU work that was prepared here is a run; so is what gapfinder run and gapfinder check "
+        "record where they find a history.",
+    )
