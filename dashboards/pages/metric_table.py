@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gapfinder.compare.history import metric_values
 from gapfinder.compare.judging import why_unmeasurable
-from gapfinder.compare.metrics import METRICS
-from gapfinder.compare.values import format_change, format_value
+from gapfinder.compare.metrics import METRICS, Unit
+from gapfinder.compare.values import format_value
 from gapfinder.render.table import Column, Kind, Table
 from gapfinder.render.words import UNKNOWN
+from gapfinder.units import format_change, format_growth, format_points_change
 
 if TYPE_CHECKING:
     from gapfinder.compare.metrics import Metric
@@ -44,10 +45,12 @@ def metric_table(before: Snapshot, after: Snapshot) -> Table:
 
 def _changed(metric: Metric, old: float, new: float) -> str:
     change = new - old
-    if abs(change) <= _AS_BEFORE * (abs(old) if metric.whole is None else 1.0):
+    if abs(change) <= _AS_BEFORE * (abs(old) if metric.unit is Unit.NS else 1.0):
         return "As before."
-    is_better = (change > 0) is metric.higher_is_better
-    return f"{'Better' if is_better else 'Worse'} by {format_change(metric, change, old=old)}."
+    word = "Better" if (change > 0) is metric.higher_is_better else "Worse"
+    if metric.unit is Unit.RATIO:
+        return f"{word}: {format_points_change(change)}."
+    return f"{word}: {format_growth(old, new)} ({format_change(round(change))})."
 
 
 def _unmeasured(metric: Metric, before: Snapshot, after: Snapshot) -> str:

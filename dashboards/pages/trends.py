@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dash import html
@@ -17,9 +17,10 @@ from dashboards.pages.trend_runs import BRANCH, history_files, profile_ids, reco
 from gapfinder.compare.history import runs, trend
 from gapfinder.compare.metrics import METRICS, find_metric
 from gapfinder.render.history import trend_sheet
+from gapfinder.render.table import NOTHING, Column, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dash import Dash
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dashboards.ids import Asked
     from dashboards.view import View
     from gapfinder.compare.history import Run
+    from gapfinder.render.table import Table
 
 _METRIC = "overlap_ratio"
 
@@ -95,7 +97,15 @@ def _shown(view: View, places: list[_Place], asked: Asked, *, theme: Theme) -> I
         address(Page.OVERVIEW, profile=profiles[point.run.id]) if point.run.id in called else None
         for point in found.points
     ]
-    yield from (framed(table, links=links) for table in sheet.tables)
+    for table in sheet.tables:
+        yield framed(_named(table, place.runs, called), links=links)
+
+
+def _named(table: Table, found: tuple[Run, ...], called: Mapping[int, str]) -> Table:
+    """Return the table with what each run is called in front."""
+    names = [called.get(run.id) or run.label or NOTHING for run in found]
+    rows = tuple((name, *row) for name, row in zip(names, table.rows, strict=True))
+    return replace(table, columns=(Column("profile", Kind.LABEL), *table.columns), rows=rows)
 
 
 def _without() -> Component:
