@@ -2,6 +2,7 @@
 
 from gapfinder.analysis.analyze import analyze, analyze_collectives, join_collectives, join_reports
 from gapfinder.analysis.measure import MeasuredReport, measure_report
+from gapfinder.analysis.traces import join_traces, trace_report
 
 __all__ = [
     "MeasuredReport",
@@ -9,5 +10,7 @@ __all__ = [
     "analyze_collectives",
     "join_collectives",
     "join_reports",
+    "join_traces",
     "measure_report",
+    "trace_report",
 ]

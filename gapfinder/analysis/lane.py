@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes
+from gapfinder.analysis.causes import ChargedHoles, HoleSources, charge_holes, hole_shares
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
 from gapfinder.analysis.intervals import clip
 from gapfinder.analysis.step_ranges import NO_NVTX, NO_STEP_RANGES
@@ -32,7 +32,7 @@ GRAPHS_HIDE_OVERLAP = (
 )
 NAMES_NOT_CAPTURED = "kernel names were not captured, so communication cannot be told from compute"
 SINGLE_STREAM = "communication and compute share one stream, so they cannot overlap"
-_GRAPH_NAME = "CUDA graph"
+GRAPH_NAME = "CUDA graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,16 @@ class LaneMeasurement:
     def busy(self, window: Window) -> Intervals:
         """Return when at least one operation ran inside `window`."""
         return clip(self._timeline.busy, window=window)
+
+    @property
+    def all_steps(self) -> StepWindows | None:
+        """The lane's steps that have GPU work, complete or not; None where none were found."""
+        return self._step_windows
+
+    def every_hole(self, window: Window) -> tuple[HoleParts, Int64s]:
+        """Return the holes inside `window` and what `hole_shares` charges of each."""
+        parts = self._timeline.holes(window, min_gap=self._settings.min_gap_ns)
+        return parts, hole_shares(parts, sources=self._sources())
 
     def step_numbers(self) -> list[int]:
         """Return the numbers of the lane's steps that have GPU work."""
@@ -215,4 +225,4 @@ class LaneMeasurement:
         codes: list[int] = compute.names[(compute.ends if at_end else compute.starts) == time].tolist()
         if codes:
             return min(self._report.kernel_names[code] for code in codes)
-        return _GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None
+        return GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None

@@ -19,7 +19,7 @@ from gapfinder.analysis.stragglers import HostSteps, host_steps
 from gapfinder.model import Coverage, Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gapfinder.processes import TrainingProcess
     from gapfinder.settings import Settings
 
+    Seen = Callable[[Report, LaneMeasurement, Window], None]
     _Gpus = dict[tuple[int, int], tuple[int | None, str | None]]
 
 
@@ -105,8 +106,11 @@ class _Tally:
     without_time: int = 0
 
 
-def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
-    """Measure every lane of a report that the settings keep."""
+def measure_report(profile: Profile, *, settings: Settings, seen: Seen = lambda *_: None) -> MeasuredReport:
+    """Measure every lane of a report that the settings keep; `seen` is handed each as long as its operations are there.
+
+    When nothing of the report is in the window asked for, it has no lanes in the end, though some were seen.
+    """
     report = prepare(profile, settings=settings)
     told, undecoded = profile.read_payloads()
     payloads = Payloads(told, ranges=profile.ranges)
@@ -121,6 +125,7 @@ def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
         if measurement.window is not None:
             window = measurement.window
             tally.lanes.append(_measured(measurement, window, context))
+            seen(report, measurement, window)
             tally.measured += totals if window == span else name_totals(operations, names=names, window=window)
     if settings.window is not None and not is_met(settings.window, tally.spans):
         tally.lanes.clear()  # the window is on another report's clock; this one's GPUs were not idle in it
