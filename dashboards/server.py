@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import ipaddress
 import secrets
 import signal
@@ -13,22 +14,28 @@ from urllib.parse import urlencode
 
 from waitress.server import create_server
 
+from dashboards.app import create_app
+from dashboards.data.opening import OpenProfiles, open_prepared
+from dashboards.jobs.limits import limits_here
+from dashboards.jobs.queue import Queue
 from dashboards.jobs.runner import Runner
 from dashboards.routes import answers, health, session, uploads
 from dashboards.routes.session import Access
 from dashboards.store.leftovers import sweep
+from dashboards.store.places import default_folder
+from dashboards.store.room import Quota
+from dashboards.store.store import Store
 from dashboards.store.uploads import MOST_SLICE_BYTES
+from dashboards.view import View
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from dash import Dash
     from waitress.server import BaseWSGIServer
 
-    from dashboards.jobs.limits import JobLimits
-    from dashboards.store.uploads import Quota
-    from dashboards.view import View
 
 USUAL_HOST, USUAL_PORT = "127.0.0.1", 8050
 _PORTS_TRIED = 50
@@ -44,16 +51,50 @@ class Serving:
         port: None for the usual one, or the next that is free.
         token: what has to be known; None makes one where others than this machine reach the address.
         names: further host names under which it may be asked.
-        quota: of uploads; None for the usual one.
-        limits: of jobs; None for what suits this machine.
+        quota_bytes: what uploads may take together; None for the usual quota.
+        jobs: how many profiles are prepared at once; None for what suits this machine.
+        job_bytes: memory that preparing one may take; None for what suits this machine.
     """
 
     host: str = USUAL_HOST
     port: int | None = None
     token: str | None = None
     names: tuple[str, ...] = ()
-    quota: Quota | None = None
-    limits: JobLimits | None = None
+    quota_bytes: int | None = None
+    jobs: int | None = None
+    job_bytes: int | None = None
+
+
+def open_dashboard(
+    profiles: Sequence[tuple[str | None, Sequence[Path]]],
+    *,
+    store: Path | None,
+    serving: Serving,
+    told: Callable[[str], None],
+) -> None:
+    """Serve a store until it is interrupted.
+
+    Args:
+        profiles: to add and prepare before: the name and the files of each.
+        store: its folder; None for the usual one.
+        serving: where, and to whom.
+        told: hears the address to open, once.
+    """
+    view = make_view(default_folder() if store is None else store)
+    try:
+        for name, files in profiles:
+            added = view.store.add(files, name=name)
+            if not added.is_ready:
+                view.queue.submit(added.id)
+        serve(create_app(view), view, serving=serving, told=told)
+    finally:
+        view.store.close()
+
+
+def make_view(folder: Path) -> View:
+    """Return what pages work with, of the store in a folder."""
+    store = Store(folder)
+    return View(store, OpenProfiles(lambda profile: open_prepared(store.profile(profile))), Queue(store))
 
 
 def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None]) -> None:
@@ -65,9 +106,11 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
     token = _token(serving)
     bound = _bound(app, serving)
     access = Access(hosts=_names(serving), port=bound.effective_port, token=token)
-    guard(app, view, access=access, quota=serving.quota)
+    quota = Quota() if serving.quota_bytes is None else Quota(total_bytes=serving.quota_bytes)
+    guard(app, view, access=access, quota=quota)
     sweep(view.store)
-    runner = Runner(view.store, limits=serving.limits)
+    gc.enable()  # a command line does without it, and ends
+    runner = Runner(view.store, limits=limits_here(at_once=serving.jobs, memory_bytes=serving.job_bytes))
     usual = signal.signal(signal.SIGTERM, _end)
     runner.start()
     try:

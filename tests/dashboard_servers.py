@@ -13,18 +13,10 @@ from typing import TYPE_CHECKING
 
 from dash import Dash, html
 
-from dashboards.data.opening import OpenProfiles
-from dashboards.jobs.limits import JobLimits
-from dashboards.jobs.queue import Queue
-from dashboards.server import Serving, serve
-from dashboards.store.store import Store
-from dashboards.store.uploads import Quota
-from dashboards.view import View
+from dashboards.server import Serving, make_view, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from dashboards.data.opening import OpenProfile
 
 ROOT = Path(__file__).parents[1]
 TOKEN = "an-example-of-a-token"  # noqa: S105
@@ -34,15 +26,6 @@ def plain_app() -> Dash:
     app = Dash("plain", serve_locally=True)
     app.layout = html.Div("pages would be here")
     return app
-
-
-def plain_view(folder: Path) -> View:
-    store = Store(folder)
-
-    def open_profile(profile: str) -> OpenProfile:
-        raise NotImplementedError
-
-    return View(store, OpenProfiles(open_profile), Queue(store))
 
 
 @contextmanager
@@ -68,10 +51,11 @@ def main(folder: str, options: str) -> None:
         host=chosen.get("host", "127.0.0.1"),
         port=chosen.get("port", 0),
         token=chosen.get("token"),
-        quota=Quota(total_bytes=chosen.get("quota", 50_000_000_000)),
-        limits=JobLimits(at_once=1, memory_bytes=2_000_000_000),
+        quota_bytes=chosen.get("quota"),
+        jobs=1,
+        job_bytes=2_000_000_000,
     )
-    serve(plain_app(), plain_view(Path(folder)), serving=serving, told=lambda address: print(address, flush=True))  # noqa: T201
+    serve(plain_app(), make_view(Path(folder)), serving=serving, told=lambda address: print(address, flush=True))  # noqa: T201
 
 
 if __name__ == "__main__":

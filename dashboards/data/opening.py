@@ -48,3 +48,8 @@ class OpenProfiles:
         """Close a profile that is gone or was prepared anew."""
         with self._lock:
             self._opened.pop(profile, None)
+
+
+def open_prepared(stored: StoredProfile) -> OpenProfile:
+    """Open what was prepared of a profile."""
+    raise NotImplementedError

@@ -33,10 +33,10 @@ class JobLimits:
     seconds: float = 3_600.0
 
 
-def usual_limits() -> JobLimits:
-    """Return limits for this machine: one job for every four processors, which share most of what is free."""
-    at_once = max(1, (os.cpu_count() or 1) // 4)
-    return JobLimits(at_once=at_once, memory_bytes=_memory() // at_once)
+def limits_here(*, at_once: int | None = None, memory_bytes: int | None = None) -> JobLimits:
+    """Return limits; what is not told is one job for every four processors, and jobs share most of what is free."""
+    at_once = at_once or max(1, (os.cpu_count() or 1) // 4)
+    return JobLimits(at_once=at_once, memory_bytes=memory_bytes or _memory() // at_once)
 
 
 def memory_of(group: int) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dashboards
-from dashboards.jobs.limits import memory_of, usual_limits
+from dashboards.jobs.limits import limits_here, memory_of
 from dashboards.store.records import JobState
 from dashboards.store.work import Work
 from gapfinder.errors import InputError
@@ -45,7 +45,7 @@ class Runner:
         self._store = store
         self._worker = worker
         self._work = Work(store)
-        self._limits = limits or usual_limits()
+        self._limits = limits or limits_here()
         self._workers: list[_Worker] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)

@@ -9,10 +9,10 @@ from flask import Response, jsonify, request
 from markupsafe import escape
 from werkzeug.exceptions import HTTPException
 
+from dashboards.store.room import NoRoomError
 from dashboards.store.uploads import (
     DamagedSliceError,
     MisplacedSliceError,
-    NoRoomError,
     RefusedSliceError,
     UnknownUploadError,
 )

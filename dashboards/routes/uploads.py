@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from dashboards.store.records import Job, Upload
-    from dashboards.store.uploads import Quota
+    from dashboards.store.room import Quota
     from dashboards.view import View
 
 _CHECKSUM = "X-Checksum"

@@ -6,22 +6,22 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import time
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dashboards.store.identity import KnownFile, identify, profile_id
+from dashboards.store.identity import identify, profile_id
+from dashboards.store.placing import place_files
+from dashboards.store.room import MOST_UPLOADS, NoRoomError, Quota, check_room
 from dashboards.store.rows import upload_of
 from dashboards.store.store import insert_profile, plain_stem, readable_name
 from gapfinder.errors import InputError
-from gapfinder.load.checks import file_state, judge_head
-from gapfinder.units import format_bytes
+from gapfinder.load.checks import judge_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sqlite_utils import Database
@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 MOST_SLICE_BYTES = 16 << 20
 _RUN = re.compile(r"[0-9A-Za-z_-]{8,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MOST_UPLOADS = 4_096
-_LONGEST_FILE_NAME = 120
 _SNIFFED = 512
-
-
-class NoRoomError(InputError):
-    """The store takes no more: its quota or the disk is full."""
 
 
 class UnknownUploadError(InputError):
@@ -61,19 +55,6 @@ class DamagedSliceError(RefusedSliceError):
     """A slice arrived with other bytes than it was sent with."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quota:
-    """How much may be uploaded.
-
-    Attributes:
-        total_bytes: of all uploaded files together, those under way with their whole size.
-        reserve_bytes: what stays free on the disk.
-    """
-
-    total_bytes: int = 50_000_000_000
-    reserve_bytes: int = 1_000_000_000
-
-
 class Uploads:
     """Uploads of one store; any thread of any server may take slices."""
 
@@ -83,7 +64,7 @@ class Uploads:
 
     def begin(self, *, name: str, size_bytes: int, run: str, position: int = 0) -> Upload:
         """Announce a file; the upload under way where this place in the run has the same name and size already."""
-        if not _RUN.fullmatch(run) or not 0 <= position < _MOST_UPLOADS:
+        if not _RUN.fullmatch(run) or not 0 <= position < MOST_UPLOADS:
             raise InputError("an upload's run is 8 to 64 letters, digits, - or _, and its position a small number")
         if size_bytes <= 0:
             raise InputError(f"{readable_name(name)}: the file is empty; export the report again")
@@ -94,7 +75,7 @@ class Uploads:
                 return self._as_it_is(known)
             if known is not None:
                 self._forget(database, known)
-            self._check_room(database, needed=size_bytes)
+            check_room(database, needed=size_bytes, quota=self._quota, folder=self._store.places.folder)
             row = {
                 "id": secrets.token_hex(16),
                 "name": readable_name(name),
@@ -181,30 +162,13 @@ class Uploads:
         profile = profile_id(str(row["sha256"]) for row in rows)
         if next(iter(database.query("SELECT id FROM profiles WHERE id = ?", [profile])), None) is None:
             by_content = {str(row["sha256"]): upload_of(row) for row in reversed(rows)}
-            files = self._placed(profile, dict(reversed(by_content.items())))
+            files = place_files(self._store.places, profile, uploads=dict(reversed(by_content.items())))
             insert_profile(database, profile, files=files, name=name or plain_stem(rows[0]["name"]), run=run)
         else:
             database.table("profiles").update(profile, {"run": run})
         for row in rows:
             self._forget(database, upload_of(row))
         return profile
-
-    def _placed(self, profile: str, uploads: dict[str, Upload]) -> list[KnownFile]:
-        """Give uploaded files their place in a folder that appears as a whole; the parts stay until there is a row."""
-        places = self._store.places
-        folder = places.files / profile
-        places.discard(folder)  # of somebody who died between this and the row
-        scratch = places.files / f".{profile}"
-        places.discard(scratch)
-        scratch.mkdir(mode=0o700)
-        names = _file_names([upload.name for upload in uploads.values()])
-        for upload, name in zip(uploads.values(), names, strict=True):
-            _link(places.incoming / upload.id, scratch / name)
-        scratch.rename(folder)
-        return [
-            KnownFile(path=folder / name, state=file_state(folder / name), sha256=sha256)
-            for sha256, name in zip(uploads, names, strict=True)
-        ]
 
     def _judge(self, upload: Upload, head: bytes) -> None:
         try:
@@ -242,26 +206,6 @@ class Uploads:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield part
 
-    def _check_room(self, database: Database, *, needed: int) -> None:
-        """Raise NoRoomError where a file would go beyond the quota or what is free, all uploads under way counted."""
-        uploads = list(map(upload_of, database.query("SELECT * FROM uploads")))
-        missing = sum(upload.size_bytes - upload.offset_bytes for upload in uploads)
-        (kept,) = database.execute("SELECT coalesce(sum(size_bytes), 0) FROM profiles WHERE is_uploaded").fetchone()
-        if len(uploads) >= _MOST_UPLOADS:
-            raise NoRoomError(f"{len(uploads):,} uploads are under way already; end some of them first")
-        allowed = self._quota.total_bytes - kept - sum(upload.size_bytes for upload in uploads)
-        if needed > allowed:
-            raise NoRoomError(
-                f"the file has {format_bytes(needed)}, and uploads may take {format_bytes(max(allowed, 0))} more; "
-                "remove profiles that are no longer needed"
-            )
-        free = shutil.disk_usage(self._store.places.folder).free - self._quota.reserve_bytes - missing
-        if needed > free:
-            raise NoRoomError(
-                f"the file has {format_bytes(needed)}, and the dashboard's disk has room for "
-                f"{format_bytes(max(free, 0))}; remove profiles, or make room"
-            )
-
     def _forget(self, database: Database, upload: Upload) -> None:
         database.execute("DELETE FROM uploads WHERE id = ?", [upload.id])
         self._store.places.discard(self._store.places.incoming / upload.id)
@@ -285,20 +229,3 @@ def _made_of(database: Database, run: str) -> str:
     if row is None:
         raise UnknownUploadError("there is no upload of that run; start it again")
     return str(row["id"])
-
-
-def _file_names(names: Sequence[str]) -> list[str]:
-    """Return what files are called in the store: only plain letters of their owner's names, each once, never a path."""
-    made: list[str] = []
-    for number, name in enumerate(names):
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[-_LONGEST_FILE_NAME:].lstrip(".-") or "profile"
-        made.append(plain if plain not in made else f"{number}-{plain}")
-    return made
-
-
-def _link(part: Path, place: Path) -> None:
-    """Give a file a second name, so that a death before the row loses nothing; not every file system has links."""
-    try:
-        place.hardlink_to(part)
-    except OSError:
-        part.rename(place)
