@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SAMPLES = Path(__file__).parents[1] / "sample_profiles"
 ADDED_S = 1_750_000_000.0
 NOTHING = np.zeros(0, np.int64)
+NO_BUSY = Busy(NOTHING, NOTHING, NOTHING)
 
 
 @cache
@@ -55,7 +56,7 @@ def opened(analysis: Analysis, *, name: str = "a run", collectives: pd.DataFrame
         names=(),
         domains=(),
         lanes=tuple(map(_lane, analysis.lanes)),
-        processes=(ProcessTrace(ranges=_no_events(), calls=_no_events(), launching_thread=None),),
+        processes=(ProcessTrace(ranges=_no_events(), calls=_no_events(), launching_thread=None, called=NO_BUSY),),
         collectives=COLLECTIVES.empty() if collectives is None else collectives,
     )
     return OpenProfile(stored=stored(name), analysis=analysis, trace=trace)
@@ -83,12 +84,11 @@ def _lane(lane: Lane) -> LaneTrace:
     holes = sorted(lane.holes.top, key=lambda hole: hole.start_ns)
     causes = list(Cause)
     steps = lane.steps.items if lane.steps else ()
-    no_busy = Busy(NOTHING, NOTHING, NOTHING)
     no_operations = Operations(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     return LaneTrace(
         operations=dict.fromkeys(Kind, no_operations),
-        busy=dict.fromkeys(Kind, no_busy),
-        any_busy=no_busy,
+        busy=dict.fromkeys(Kind, NO_BUSY),
+        any_busy=NO_BUSY,
         holes=Holes(
             *(
                 np.array([getattr(hole, name) for hole in holes], np.int64)

@@ -115,7 +115,7 @@ def _compared(opened: tuple[OpenProfile, OpenProfile], asked: Asked, *, theme: T
     if refused:
         aspects = sorted({one.aspect.value for one in refused if one.aspect} | {one.value for one in allowed})
         target = asked.address(before=opened[0].stored.id, after=opened[1].stored.id, allow=",".join(aspects))
-        told = [
+        told: list[str | Component] = [
             f"The baseline is {names[0]}, and this capture is {names[1]}.",
             html.Ul([html.Li(text(one.sentence)) for one in refused]),
         ]
