@@ -94,7 +94,10 @@ def _measured(
     """Measure one file after the other, so that only one is in memory."""
     reports = []
     for number, file in enumerate(files):
-        told(f"measuring {file.name}" + f" ({number + 1} of {len(files)})" * (len(files) > 1), _MEASURED * number / len(files))
+        told(
+            f"measuring {file.name}" + f" ({number + 1} of {len(files)})" * (len(files) > 1),
+            _MEASURED * number / len(files),
+        )
         writer.begin_report()
         reports.append(trace_report(load_profile(file), settings=settings, keep=writer.keep))
     return reports

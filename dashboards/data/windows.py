@@ -75,7 +75,9 @@ def answer(trace: Trace, request: WindowRequest) -> bytes:
         rows = [view.packed_marks(one) for one in drawn]
         rows += [row for row in (view.packed_shares(row, columns=columns) for row in shared) if row is not None]
         rows.sort(key=lambda row: _ORDER[row.row])
-        lanes.append(packing.Lane(lane=place, rows=rows, holes=view.packed_holes(most=_fair(views, most), columns=columns)))
+        lanes.append(
+            packing.Lane(lane=place, rows=rows, holes=view.packed_holes(most=_fair(views, most), columns=columns))
+        )
     drawn_places = sum(len(one.places) for drawn in marks for one in drawn)
     return msgspec.json.encode(
         packing.Answer(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dashboards.pages.compare import snapshot_of
 from gapfinder.compare.history import Source, default_store, record, runs
-from gapfinder.errors import GapfinderError
+from gapfinder.errors import GapfinderError, InputError
 
 if TYPE_CHECKING:
     from dashboards.store.records import StoredProfile
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
 BRANCH = "dashboard"
 """What the dashboard records, it records as runs of this branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of one history."""
+
+    file: Path
+    name: str
+    runs: tuple[Run, ...]
 
 
 def history_files(view: View) -> list[Path]:
@@ -29,7 +39,7 @@ def record_prepared(view: View) -> list[str]:
     """Record each prepared profile that the dashboard's history lacks, and return what could not be, and why."""
     if view.history is None:
         return []
-    known = set(profile_ids(runs(view.history) if view.history.exists() else ()).values())
+    known = set(profile_ids(_readable(view.history)[0]).values())
     failed = []
     for stored in reversed(view.store.profiles()):
         if stored.is_ready and stored.id not in known:
@@ -38,6 +48,27 @@ def record_prepared(view: View) -> list[str]:
             except GapfinderError as error:
                 failed.append(f"{stored.name} is not in the history: {error}")
     return failed
+
+
+def branches(view: View) -> tuple[list[Branch], list[str]]:
+    """Return every branch of every history, the dashboard's own first, and why a history cannot be read."""
+    found, unreadable = [], []
+    for file in history_files(view):
+        there, reason = _readable(file)
+        unreadable += [] if reason is None else [reason]
+        names = sorted({run.branch for run in there}, key=lambda name: (name != BRANCH, name))
+        found += [Branch(file, name, tuple(run for run in there if run.branch == name)) for name in names]
+    return found, unreadable
+
+
+def _readable(file: Path) -> tuple[tuple[Run, ...], str | None]:
+    """Return the runs of a history, and why there are none where it cannot be read."""
+    if not file.exists():
+        return (), None
+    try:
+        return runs(file), None
+    except InputError as error:
+        return (), str(error)
 
 
 def profile_ids(found: tuple[Run, ...] | list[Run]) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dash import html
@@ -13,21 +13,21 @@ from dashboards.components.tables import framed
 from dashboards.components.tabs import tabs
 from dashboards.figures.trends import trend_figure
 from dashboards.ids import Page, address
-from dashboards.pages.trend_runs import BRANCH, history_files, profile_ids, record_prepared
-from gapfinder.compare.history import runs, trend
+from dashboards.pages.trend_runs import branches, profile_ids, record_prepared
+from gapfinder.compare.history import trend
 from gapfinder.compare.metrics import METRICS, find_metric
 from gapfinder.render.history import trend_sheet
 from gapfinder.render.table import NOTHING, Column, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from dash import Dash
     from dash.development.base_component import Component
 
     from dashboards.components.palette import Theme
     from dashboards.ids import Asked
+    from dashboards.pages.trend_runs import Branch
     from dashboards.view import View
     from gapfinder.compare.history import Run
     from gapfinder.render.table import Table
@@ -35,49 +35,35 @@ if TYPE_CHECKING:
 _METRIC = "overlap_ratio"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """One branch of one history file."""
-
-    file: Path
-    branch: str
-    runs: tuple[Run, ...]
-
-
 def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
     """Return the page; the query chooses the metric (`metric`) and which runs (`runs`, a place among the branches)."""
     failed = record_prepared(view)
-    places = [
-        _Place(file, branch, tuple(run for run in found if run.branch == branch))
-        for file in history_files(view)
-        for found in [runs(file)]
-        for branch in sorted({run.branch for run in found}, key=lambda name: (name != BRANCH, name))
-    ]
+    places, unreadable = branches(view)
     content = _shown(view, places, asked, theme=theme) if places else iter((_without(),))
-    return html.Article([html.H1("Trends"), *content, remarks("Worth knowing", failed)])
+    return html.Article([html.H1("Trends"), *content, remarks("Worth knowing", [*failed, *unreadable])])
 
 
 def register(app: Dash, view: View) -> None:
     """Add nothing: the page has no callbacks."""
 
 
-def _shown(view: View, places: list[_Place], asked: Asked, *, theme: Theme) -> Iterator[Component]:
+def _shown(view: View, places: list[Branch], asked: Asked, *, theme: Theme) -> Iterator[Component]:
     number = asked.number("runs") or 0
     place = places[number] if number < len(places) else places[0]
     metric = find_metric(asked.query.get("metric", _METRIC))
-    found = trend(place.file, metric=metric, branch=place.branch)
+    found = trend(place.file, metric=metric, branch=place.name)
     profiles = profile_ids(place.runs)
     names = {profile.id: profile.name for profile in view.store.profiles()}
     if len(places) > 1:
         yield tabs(
             "Runs",
             [
-                (f"{one.branch} in {one.file}", asked.address(runs=at, metric=metric.name), one is place)
+                (f"{one.name} in {one.file}", asked.address(runs=at, metric=metric.name), one is place)
                 for at, one in enumerate(places)
             ],
         )
     else:
-        yield html.P(text(f"Runs of {place.branch} in {place.file}."), className="source")
+        yield html.P(text(f"Runs of {place.name} in {place.file}."), className="source")
     yield tabs(
         "Metric",
         [
