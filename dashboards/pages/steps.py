@@ -87,7 +87,9 @@ def _of_lanes(profile: OpenProfile, asked: Asked, *, theme: Theme) -> Iterator[C
 
 def _heat(grid: Grid, of: int, *, theme: Theme) -> Iterator[Component]:
     """Yield the heat map; `of` is how many steps there are."""
-    caption = "A click leads to the step on the timeline. What has no colour was not measured, or is no complete step."
+    has_links = any(link for row in grid.links for link in row)
+    caption = "A click leads to the step on the timeline. " if has_links else ""
+    caption += "What has no colour was not measured, or is no complete step."
     caption += left_out(len(grid.numbers), of, "step", "the longest")
     yield html.P(text(caption), className="caption")
     label = f"{grid.title} of each lane in each step, as colours; the tables below have the numbers."

@@ -56,7 +56,7 @@ def test_causes_are_summed_over_lanes_most_first():
     assert sums[:3] == [(Cause.DATA_LOADING, 13 * MS), (Cause.EXPOSED_WAIT, 7 * MS), (Cause.EXPOSED_TRANSFER, 4 * MS)]
     made = cause_figure(analyses.explained(), theme=Theme.LIGHT)
     assert [trace.name for trace in made.data][:2] == ["data loading", "exposed communication wait"]
-    assert made.data[0].text == ("48.1 %, 13.00 ms",)
+    assert made.layout.yaxis.ticktext[0] == "data loading<br>48.1 %, 13.00 ms"
     assert sum(trace.x[0] for trace in made.data) == pytest.approx(1)
 
 
