@@ -17,7 +17,7 @@ def create_app(view: View) -> Dash:
     def layout() -> html.Div:
         items = [html.Li(f"{stored.name}: {stored.job}") for stored in view.store.profiles()]
         return html.Div(
-            [html.Div([html.Ul(className="upload-list")], id="upload", className="upload-zone"), html.Ul(items)]
+            [html.Div([html.Div(className="upload-list")], id="upload", className="upload-zone"), html.Ul(items)]
         )
 
     app.layout = layout
