@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -22,13 +24,13 @@ from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from flask import Flask
     from flask.testing import FlaskClient
 
     from dashboards.view import View
 
+EVERYWHERE = "0.0.0.0"  # noqa: S104
 PAGE = {"Accept": "text/html"}
 
 
@@ -65,12 +67,16 @@ def visitor(closed_app: Flask) -> FlaskClient:
     return closed_app.test_client()
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:9000", "127.0.0.1:8050", "[::1]:8050", "GPU-SERVER", "10.0.0.7"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:9000", "127.0.0.1:8050", "[::1]:8050", "GPU-SERVER", "10.0.0.7"]
+)
 def test_its_own_names_are_answered(anybody, host):
     assert anybody.get("/healthz", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::1", "a@localhost:x"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::1", "a@localhost:x"]
+)
 def test_a_rebound_name_is_not(anybody, host):
     answer = anybody.get("/healthz", headers={"Host": host})
     assert answer.status_code in (400, 421)
@@ -88,11 +94,18 @@ def test_a_rebound_name_is_not(anybody, host):
     ],
 )
 def test_another_site_can_change_nothing(anybody, headers):
-    for method, path in (("POST", "/uploads"), ("PUT", "/uploads/x"), ("DELETE", "/uploads/x"), ("POST", "/_dash-update-component")):
+    for method, path in (
+        ("POST", "/uploads"),
+        ("PUT", "/uploads/x"),
+        ("DELETE", "/uploads/x"),
+        ("POST", "/_dash-update-component"),
+    ):
         assert anybody.open(path, method=method, headers=headers).status_code == 403
 
 
-@pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost"}, {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Origin": "http://localhost"}, {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}]
+)
 def test_its_own_pages_and_programs_can(anybody, headers):
     assert anybody.delete("/uploads/x", headers=headers).status_code == 204
 
@@ -101,7 +114,11 @@ def test_every_answer_has_the_security_headers(anybody):
     for path in ("/", "/healthz", "/uploads/none", "/_dash-layout"):
         headers = anybody.get(path).headers
         policy = dict(rule.partition(" ")[::2] for rule in headers["Content-Security-Policy"].split("; "))
-        assert (policy["default-src"], policy["frame-ancestors"], policy["connect-src"]) == ("'none'", "'none'", "'self'")
+        assert (policy["default-src"], policy["frame-ancestors"], policy["connect-src"]) == (
+            "'none'",
+            "'none'",
+            "'self'",
+        )
         assert not re.search(r"unsafe|https?:|\*|data:", policy["script-src"])
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "same-origin"
@@ -109,11 +126,8 @@ def test_every_answer_has_the_security_headers(anybody):
 
 
 def test_every_script_of_the_page_is_allowed_by_its_hash(anybody):
-    import base64
-    import hashlib
-
     answer = anybody.get("/")
-    inline = re.findall(r"<script(?! id=\"_dash-config\")[^>]*>(.+?)</script>", answer.text, re.DOTALL)
+    inline = re.findall(r"<script(?! id=\"_dash-config\")[^>]*>([^<]+)</script>", answer.text)
     assert inline
     for script in inline:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -121,7 +135,10 @@ def test_every_script_of_the_page_is_allowed_by_its_hash(anybody):
     assert "://" not in re.sub(r"<!--.*?-->", "", "".join(re.findall(r"(?:src|href)=\"([^\"]*)", answer.text)))
 
 
-@pytest.mark.parametrize("path", ["/", "/_dash-layout", "/uploads/x", "/p/x/job", "/assets/none.js", "/?token=wrong", "/?token=", "/?token=%ff"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/_dash-layout", "/uploads/x", "/p/x/job", "/assets/none.js", "/?token=wrong", "/?token=", "/?token=%ff"],
+)
 def test_without_the_token_there_is_nothing(visitor, path):
     answer = visitor.get(path)
     assert answer.status_code == 401
@@ -160,7 +177,10 @@ def test_the_token_may_be_entered_by_hand(visitor):
     assert visitor.post("/session", data={"token": "another"}).status_code == 401
     cross = visitor.post("/session", data={"token": TOKEN}, headers={"Origin": "http://evil.example"})
     assert cross.status_code == 403
-    assert visitor.post("/session", data={"token": TOKEN}, headers={"Origin": "http://localhost"}).headers["Location"] == "/"
+    assert (
+        visitor.post("/session", data={"token": TOKEN}, headers={"Origin": "http://localhost"}).headers["Location"]
+        == "/"
+    )
     assert visitor.get("/").status_code == 200
 
 
@@ -178,7 +198,14 @@ def test_a_cookie_of_another_start_is_worth_nothing(visitor, view):
 
 
 @pytest.mark.parametrize(
-    "path", ["/assets/../server.py", "/assets/..%2f..%2fpyproject.toml", "/p/../../etc/passwd/job", "/uploads/..%2f..%2fdashboard.db", "/assets//etc/passwd"]
+    "path",
+    [
+        "/assets/../server.py",
+        "/assets/..%2f..%2fpyproject.toml",
+        "/p/../../etc/passwd/job",
+        "/uploads/..%2f..%2fdashboard.db",
+        "/assets//etc/passwd",
+    ],
 )
 def test_no_path_leads_out(anybody, path):
     text = anybody.get(path).text
@@ -217,7 +244,7 @@ def test_a_taken_port_is_told_and_the_usual_one_gives_way_to_the_next(view, monk
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"cannot serve on 127\.0\.0\.1 port {port}: .*choose another --port"):
-            serve(plain_app(), view, serving=Serving(port=port), told=lambda address: pytest.fail(address))
+            serve(plain_app(), view, serving=Serving(port=port), told=pytest.fail)
         monkeypatch.setattr("dashboards.server.USUAL_PORT", port)
         told = []
 
@@ -230,7 +257,10 @@ def test_a_taken_port_is_told_and_the_usual_one_gives_way_to_the_next(view, monk
     assert port < told[0] < port + 50
 
 
-@pytest.mark.parametrize(("host", "token", "query"), [("127.0.0.1", None, ""), ("0.0.0.0", None, "token="), ("0.0.0.0", TOKEN, f"token={TOKEN}")])
+@pytest.mark.parametrize(
+    ("host", "token", "query"),
+    [("127.0.0.1", None, ""), (EVERYWHERE, None, "token="), (EVERYWHERE, TOKEN, f"token={TOKEN}")],
+)
 def test_a_token_is_made_where_others_reach_the_address(view, host, token, query):
     told = []
 
@@ -242,11 +272,13 @@ def test_a_token_is_made_where_others_reach_the_address(view, host, token, query
         serve(plain_app(), view, serving=Serving(host=host, port=0, token=token), told=stop)
     found = urlsplit(told[0]).query
     assert found.startswith(query)
-    assert (len(found) > 40) == (host == "0.0.0.0" and token is None)
+    assert (len(found) > 40) == (host == EVERYWHERE and token is None)
 
 
 def test_a_short_token_and_an_address_of_another_machine_are_refused(view):
-    for serving, reason in ((Serving(token="short"), "fewer than 16"), (Serving(host="192.0.2.1", token=TOKEN), "cannot serve on")):
+    for serving, reason in (
+        (Serving(token=TOKEN[:15]), "fewer than 16"),
+        (Serving(host="192.0.2.1", token=TOKEN), "cannot serve on"),
+    ):
         with pytest.raises(InputError, match=reason):
-            serve(plain_app(), view, serving=serving, told=lambda address: pytest.fail(address))
-
+            serve(plain_app(), view, serving=serving, told=pytest.fail)

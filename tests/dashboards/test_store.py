@@ -49,7 +49,9 @@ def test_the_folder_is_its_owners_alone(tmp_path):
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
 
 
-@pytest.mark.parametrize(("base", "folder"), [("/data", "/data"), ("relative", "~/.local/share"), ("", "~/.local/share")])
+@pytest.mark.parametrize(
+    ("base", "folder"), [("/data", "/data"), ("relative", "~/.local/share"), ("", "~/.local/share")]
+)
 def test_the_usual_folder(monkeypatch, base, folder):
     monkeypatch.setenv("XDG_DATA_HOME", base)
     assert default_folder() == Path(folder).expanduser() / "gapfinder" / "dashboard"
@@ -135,7 +137,7 @@ def test_a_file_is_read_again_only_when_it_changed(store, tmp_path, monkeypatch)
     path = file(tmp_path / "a.sqlite")
     first = store.add([path])
     with monkeypatch.context() as patch:
-        patch.setattr("dashboards.store.store.identify", lambda path: pytest.fail("read again"))
+        patch.setattr("dashboards.store.store.identify", pytest.fail)
         assert store.add([path]).id == first.id
     path.write_text("later content")
     assert store.add([path]).id != first.id
@@ -179,7 +181,12 @@ def test_leftovers_go_and_what_belongs_to_somebody_stays(store, tmp_path):
     (places.trash / "x").mkdir()
     sweep(store)
     claim.lock.close()
-    left = {path.relative_to(places.folder).as_posix() for folder in places.folder.iterdir() if folder.is_dir() for path in folder.iterdir()}
+    left = {
+        path.relative_to(places.folder).as_posix()
+        for folder in places.folder.iterdir()
+        if folder.is_dir()
+        for path in folder.iterdir()
+    }
     assert left == {f"prepared/{profile.id}", f"scratch/{job.id}", f"locks/{job.id}"}
 
 

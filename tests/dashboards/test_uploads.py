@@ -174,7 +174,9 @@ def test_what_is_no_profile_is_refused_with_its_first_slice(uploads, content, na
         uploads.get(upload.id)
 
 
-@pytest.mark.parametrize("start", [b"SQLite format 3\0", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"NVIDIA Tegra Profiler Report"])
+@pytest.mark.parametrize(
+    "start", [b"SQLite format 3\0", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"NVIDIA Tegra Profiler Report"]
+)
 def test_what_may_be_a_profile_is_taken(uploads, start):
     assert uploaded(uploads, start + b"the rest").size_bytes == len(start) + 8
 
@@ -204,7 +206,9 @@ def test_an_id_is_never_a_path(store, uploads, upload):
     assert sorted(store.places.folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("size", "run", "position"), [(0, RUN, 0), (-1, RUN, 0), (9, "../../x", 0), (9, RUN, -1), (9, "a", 0)])
+@pytest.mark.parametrize(
+    ("size", "run", "position"), [(0, RUN, 0), (-1, RUN, 0), (9, "../../x", 0), (9, RUN, -1), (9, "a", 0)]
+)
 def test_what_cannot_be_an_upload_is_refused(uploads, size, run, position):
     with pytest.raises(InputError):
         uploads.begin(name="a.sqlite", size_bytes=size, run=run, position=position)
@@ -317,7 +321,8 @@ def test_the_protocol_from_the_first_slice_to_the_job(client):
 
 
 @pytest.mark.parametrize(
-    ("offset", "checksum"), [("", "00"), ("-1", "00"), ("1_0", "00"), ("٣", "00"), ("1e3", "00"), ("0", ""), ("0", "xyz")]
+    ("offset", "checksum"),
+    [("", "00"), ("-1", "00"), ("1_0", "00"), ("٣", "00"), ("1e3", "00"), ("0", ""), ("0", "xyz")],
 )
 def test_numbers_that_are_none_are_refused(client, offset, checksum):
     assert put(client, announce(client), DATABASE, offset=offset, checksum=checksum).status_code == 400
@@ -334,7 +339,8 @@ def test_bodies_have_a_length_and_a_limit(client):
 
 
 @pytest.mark.parametrize(
-    "told", [{}, {"name": 1}, {"name": "a", "size": "9", "run": RUN}, {"name": "a", "size": 9, "run": RUN, "path": "/"}, []]
+    "told",
+    [{}, {"name": 1}, {"name": "a", "size": "9", "run": RUN}, {"name": "a", "size": 9, "run": RUN, "path": "/"}, []],
 )
 def test_other_json_is_refused_with_what_is_wrong(client, told):
     answer = client.post("/uploads", data=json.dumps(told))
