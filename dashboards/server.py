@@ -119,6 +119,7 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
         told(_address(serving.host, access))
         bound.run()  # returns when it is interrupted
     finally:
+        bound.task_dispatcher.shutdown()
         bound.close()
         runner.stop()
         signal.signal(signal.SIGTERM, usual)
@@ -161,27 +162,30 @@ def _bound(app: Dash, serving: Serving) -> BaseWSGIServer:
     """Return a server that listens; it answers when it is run."""
     first = USUAL_PORT if serving.port is None else serving.port
     ports = range(first, first + (_PORTS_TRIED if serving.port is None else 1))
-    host = f"[{serving.host}]" if ":" in serving.host else serving.host
     for port in ports:
         try:
-            return create_server(
-                app.server,
-                listen=f"{host}:{port}",
-                threads=_THREADS,
-                ident=None,
-                max_request_body_size=MOST_SLICE_BYTES + 1,  # what is longer by one is answered by Flask
-                asyncore_use_poll=True,
-            )
+            listening = _listening(serving.host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or port == ports[-1]:
                 raise InputError(
                     f"cannot serve on {serving.host} port {port}: {error.strerror}; choose another --port or --host"
                 ) from error
-        except ValueError as error:
-            raise InputError(
-                f"cannot serve on {serving.host}: {error}; --host is an address of this machine"
-            ) from error
-    raise AssertionError(ports)
+        else:
+            break
+    return create_server(
+        app.server,
+        sockets=[listening],
+        threads=_THREADS,
+        ident=None,
+        max_request_body_size=MOST_SLICE_BYTES + 1,  # what is longer by one is answered by Flask
+        asyncore_use_poll=True,
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket at the first address that the host name stands for."""
+    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(place[:2], family=family)
 
 
 def _address(host: str, access: Access) -> str:

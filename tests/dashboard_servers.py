@@ -8,11 +8,14 @@ import select
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dash import Dash, html
 
+from dashboards import server
+from dashboards.jobs.runner import Runner
 from dashboards.server import Serving, make_view, serve
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ def running_server(folder: Path, **options: str | int | None) -> Iterator[tuple[
     environment = os.environ | {"PYTHONPATH": path}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder.parent)
     try:
-        ready, _, _ = select.select([process.stdout], [], [], 20)
+        ready, _, _ = select.select([process.stdout], [], [], 60)
         assert ready, "the server did not say its address"
         yield process, process.stdout.readline().strip()
     finally:
@@ -47,6 +50,7 @@ def running_server(folder: Path, **options: str | int | None) -> Iterator[tuple[
 
 def main(folder: str, options: str) -> None:
     chosen = json.loads(options)
+    server.Runner = partial(Runner, worker=chosen.get("worker", "dashboard_worker"))
     serving = Serving(
         host=chosen.get("host", "127.0.0.1"),
         port=chosen.get("port", 0),

@@ -44,7 +44,8 @@ def dashboard(  # noqa: PLR0913 (one for each option)
     try:
         from dashboards.server import Serving, open_dashboard
     except ModuleNotFoundError as error:
-        raise InputError(f"the dashboard needs {error.name}; pip install 'gapfinder[dashboard]'") from error
+        missing = str(error.name).partition(".")[0]
+        raise InputError(f"the dashboard needs {missing}; pip install 'gapfinder[dashboard]'") from error
 
     def told(address: str) -> None:
         say("gapfinder: the dashboard is here until Ctrl-C:")
