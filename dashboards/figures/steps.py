@@ -111,7 +111,7 @@ def length_figure(lengths: Sequence[Lengths], *, theme: Theme) -> go.Figure:
             y=[place for _, place, _ in points],
             text=[escaped(f"{label}: {format_duration(ns)}") for ns, _, label in points],
             hovertemplate="%{text}<extra></extra>",
-            marker={"color": COMPUTE.color(theme), "size": 7, "opacity": 0.35},
+            marker={"color": COMPUTE.color(theme), "size": 7, "opacity": 0.65},
         )
     )
     for name, symbol, marks in (
