@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from gapfinder.tables import COLLECTIVES
 if TYPE_CHECKING:
     import pandas as pd
     from dash import Dash
+    from werkzeug.test import TestResponse
 
     from gapfinder.model import Analysis, Lane
 
 SAMPLES = Path(__file__).parents[1] / "sample_profiles"
 ADDED_S = 1_750_000_000.0
-NOTHING = np.zeros(0, np.int64)
+Columns = TypeVar("Columns")
 
 
 @cache
@@ -52,10 +53,12 @@ def opened(analysis: Analysis, *, name: str = "a run", collectives: pd.DataFrame
     trace = Trace(
         origin_ns=origin,
         end_ns=max((end for _, end in spans), default=origin) - origin,
-        names=(),
+        names=("step",),
         domains=(),
         lanes=tuple(map(_lane, analysis.lanes)),
-        processes=(ProcessTrace(ranges=_no_events(), calls=_no_events(), launching_thread=None),),
+        processes=(
+            ProcessTrace(ranges=columns(Events), calls=columns(Events), launching_thread=None, called=columns(Busy)),
+        ),
         collectives=COLLECTIVES.empty() if collectives is None else collectives,
     )
     return OpenProfile(stored=stored(name), analysis=analysis, trace=trace)
@@ -83,32 +86,36 @@ def _lane(lane: Lane) -> LaneTrace:
     holes = sorted(lane.holes.top, key=lambda hole: hole.start_ns)
     causes = list(Cause)
     steps = lane.steps.items if lane.steps else ()
-    no_busy = Busy(NOTHING, NOTHING, NOTHING)
-    no_operations = Operations(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     return LaneTrace(
-        operations=dict.fromkeys(Kind, no_operations),
-        busy=dict.fromkeys(Kind, no_busy),
-        any_busy=no_busy,
-        holes=Holes(
-            *(
-                np.array([getattr(hole, name) for hole in holes], np.int64)
-                for name in ("start_ns", "end_ns", "idle_ns", "exposed_ns", "copy_only_ns")
-            ),
-            np.array([causes.index(hole.cause) for hole in holes], np.int8),
-            np.array([[hole.evidence.shares.get(cause, 0) for cause in causes] for hole in holes], np.int64),
+        operations=dict.fromkeys(Kind, columns(Operations)),
+        busy=dict.fromkeys(Kind, columns(Busy)),
+        any_busy=columns(Busy),
+        holes=columns(
+            Holes,
+            starts=[hole.start_ns for hole in holes],
+            ends=[hole.end_ns for hole in holes],
+            idle=[hole.idle_ns for hole in holes],
+            exposed=[hole.exposed_ns for hole in holes],
+            copy_only=[hole.copy_only_ns for hole in holes],
+            causes=[causes.index(hole.cause) for hole in holes],
+            shares=[[hole.evidence.shares.get(cause, 0) for cause in causes] for hole in holes],
         ),
-        steps=Steps(
-            np.array([step.number for step in steps], np.int64),
-            np.array([step.window.start_ns for step in steps], np.int64),
-            np.array([step.window.end_ns for step in steps], np.int64),
+        steps=columns(
+            Steps,
+            numbers=[step.number for step in steps],
+            starts=[step.window.start_ns for step in steps],
+            ends=[step.window.end_ns for step in steps],
         ),
         clock=Clock(),
         process=0,
     )
 
 
-def _no_events() -> Events:
-    return Events(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+def columns(kind: type[Columns], **known: list[object]) -> Columns:
+    """Columns of a trace; those that are not known are all 0."""
+    count = len(next(iter(known.values()), []))
+    given = {name: np.array(values, np.int64) for name, values in known.items()}
+    return kind(**{field.name: np.zeros(count, np.int64) for field in fields(kind)} | given)
 
 
 class FakeStore:
@@ -204,18 +211,27 @@ def nodes(component: object, kind: str | None = None, **props: object) -> list[d
     return found
 
 
-def post(app: Dash, output: str, *, inputs: list[object], changed: list[str], state: list[object] = ()) -> object:
-    """The answer of a callback to the browser's own request; `inputs` and `state` are (id, property, value)."""
+def post(app: Dash, output: str, *, inputs: list[object], changed: list[str], state: list[object] = ()) -> TestResponse:
+    """The answer of a callback to the browser's own request; `inputs` and `state` are (id, property, value), or a list of
+    what a pattern of ids matches."""
     outputs = [one for one in app.callback_map if one == output]
     assert outputs, f"no callback {output}; there are {list(app.callback_map)}"
     body = {
         "output": output,
         "outputs": _outputs(output),
-        "inputs": [{"id": i, "property": p, "value": v} for i, p, v in inputs],
+        "inputs": [
+            {"id": one[0], "property": one[1], "value": one[2]} if isinstance(one, tuple) else one for one in inputs
+        ],
         "state": [{"id": i, "property": p, "value": v} for i, p, v in state],
         "changedPropIds": changed,
     }
     return app.server.test_client().post("/_dash-update-component", json=body)
+
+
+def updates(answer: TestResponse) -> dict[str, dict[str, object]]:
+    """What a callback changed, by the component's id; nothing where it had nothing to say."""
+    assert answer.status_code in (200, 204)
+    return {} if answer.status_code == 204 else answer.get_json()["response"]
 
 
 def _outputs(output: str) -> object:

@@ -3,6 +3,7 @@
 
 (function () {
   const KEY = "gapfinder-theme";
+  const SETTLED_MS = 200; // figures have taken their height by then
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 
   /** Return the theme that was chosen here; null where none was, or the browser keeps nothing. */
@@ -51,9 +52,15 @@
         return apply(theme);
       },
 
-      /** Set the title of the window. */
+      /** Set the title of the window, and go to the part of the page that the address names. */
       title(title) {
         document.title = title || "gapfinder";
+        window.setTimeout(() => {
+          const part = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+          if (part && window.location.hash) {
+            part.scrollIntoView();
+          }
+        }, SETTLED_MS);
         return window.dash_clientside.no_update;
       },
     },

@@ -23,5 +23,7 @@ _CONFIG: dcc.Graph.Config = {
 
 def graph(figure: Figure, *, name: str, label: str) -> Component:
     """Return the figure, which takes the width there is; `name` is its id, and `label` says what it shows."""
-    plot = dcc.Graph(id=name, figure=figure, config=_CONFIG, style={"height": f"{figure.layout.height}px"})
-    return labelled(html.Div(plot, className="graph", role="img"), label)
+    height = f"{figure.layout.height}px"
+    plot = dcc.Graph(id=name, figure=figure, config=_CONFIG, style={"height": height})
+    # what is below does not jump when the figure is there
+    return labelled(html.Div(plot, className="graph", role="img", style={"minHeight": height}), label)

@@ -27,7 +27,7 @@ def empty(title: str, *paragraphs: str | Component) -> Component:
 
 def not_measured(what: str, *, reason: str) -> Component:
     """Return that something could not be measured, and why."""
-    return html.P([html.B(f"{text(what)}: not measured. "), text(reason)], className="notice unmeasured")
+    return html.P([html.B(f"{text(what)} not measured: "), text(reason)], className="notice unmeasured")
 
 
 def problem(title: str, *paragraphs: str | Component) -> Component:

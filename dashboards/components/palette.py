@@ -109,7 +109,7 @@ CAUSES: Mapping[Cause, tuple[Group, Paint]] = {
     Cause.GARBAGE_COLLECTION: (Group.HOST, Paint("#2a6f97", "#6fb1c9", Pattern.CROSSED)),
     Cause.CHECKPOINT: (Group.HOST, Paint("#0b4f7d", "#3a8fd0", Pattern.GRID)),
     Cause.HOST_TO_DEVICE_COPY: (Group.MEMORY, Paint("#9a6a00", "#f0b429", Pattern.DOTS)),
-    Cause.COPY: (Group.MEMORY, Paint("#b07d00", "#ffd166", Pattern.SOLID)),
+    Cause.COPY: (Group.MEMORY, Paint("#b07d00", "#ffd166", Pattern.FALLING)),
     Cause.ALLOCATOR: (Group.MEMORY, Paint("#7a5200", "#d9a020", Pattern.CROSSED)),
     Cause.DEVICE_WAIT: (Group.DEVICE, Paint("#8e4a9e", "#c792ea", Pattern.RISING)),
     Cause.GRAPH_UNKNOWN: (Group.DEVICE, Paint("#a8558f", "#dd93bb", Pattern.HORIZONTAL)),

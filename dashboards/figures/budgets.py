@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.render.parts import Part
 
 _ROW, _AXIS = 30, 40
+_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def budget_figure(bars: Sequence[Bar], *, parts: Sequence[Part], theme: Theme, f
     made.update_layout(barmode="stack")
     labels = [escaped(bar.label) for bar in bars]
     made.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, autorange="reversed")
-    made.update_xaxes(range=[0, 1], tickformat=".0%", showgrid=False)
+    made.update_xaxes(range=[0, 1.004], tickformat=".0%", tickvals=_TICKS, showgrid=False)
     if full_ns is not None:
         made.update_xaxes(showticklabels=False)
     return made

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gapfinder.explanations import Cause
     from gapfinder.model import Analysis
 
-_ROW, _AXIS = 28, 16
+_ROW, _AXIS = 40, 16
 
 
 def cause_sums(analysis: Analysis) -> list[tuple[Cause, int]]:
@@ -30,30 +30,28 @@ def cause_sums(analysis: Analysis) -> list[tuple[Cause, int]]:
 
 
 def cause_figure(analysis: Analysis, *, theme: Theme) -> go.Figure:
-    """Return one bar for each cause, with its share of all hole time beside it."""
+    """Return one bar for each cause, with its time and its share of all hole time."""
     sums = cause_sums(analysis)
     total = sum(ns for _, ns in sums)
+    labels: list[str] = []
     made = figure(theme=theme, height=_AXIS + _ROW * max(len(sums), 1))
     for place, (cause, ns) in enumerate(sums):
         words = f"{format_share(ns / total)}, {format_duration(ns)}"
+        labels.append(f"{cause_words(cause)}<br>{words}")
         made.add_trace(
             go.Bar(
                 orientation="h",
                 name=cause_words(cause),
                 y=[place],
                 x=[ns / total],
-                text=[words],
-                textposition="outside",
-                cliponaxis=False,
                 hovertemplate=f"{cause_words(cause)}: {words}<extra></extra>",
                 marker=marker(cause_paint(cause), theme=theme),
             )
         )
     made.update_yaxes(
         tickvals=list(range(len(sums))),
-        ticktext=[cause_words(cause) for cause, _ in sums],
+        ticktext=labels,
         autorange="reversed",
     )
-    most = sums[0][1] / total if sums else 1.0
-    made.update_xaxes(visible=False, range=[0, most * 1.45])
+    made.update_xaxes(visible=False)
     return made

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import html
+from math import log10
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
 from dashboards.components.palette import BLANK, INK, LINE, MARK, PAGE, QUIET
 from gapfinder.errors import visible
+from gapfinder.units import format_duration
 
 if TYPE_CHECKING:
     from dashboards.components.palette import Paint, Theme
 
 _FONT = "system-ui, sans-serif"
 _CLEAR = "rgba(0,0,0,0)"
+LEGEND_ABOVE = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
+"""A legend in one line over the figure; the figure needs a margin of 30 pixels there."""
 
 
 def escaped(text: str) -> str:
@@ -27,9 +31,9 @@ def figure(*, theme: Theme, height: int) -> go.Figure:
     axis = {
         "gridcolor": LINE.color(theme),
         "linecolor": LINE.color(theme),
-        "zerolinecolor": LINE.color(theme),
         "tickfont": {"color": INK.color(theme), "size": 12},
         "title": {"font": {"color": QUIET.color(theme), "size": 12}},
+        "zeroline": False,
         "automargin": True,
         "fixedrange": True,
     }
@@ -69,3 +73,13 @@ def marker(paint: Paint, *, theme: Theme) -> dict[str, object]:
     }
     outline = {"color": LINE.color(theme) if paint is BLANK else PAGE.color(theme), "width": 1}
     return {"color": paint.color(theme), "pattern": pattern, "line": outline}
+
+
+def duration_ticks(most_ns: int, *, least_ns: int = 0) -> dict[str, list[float] | list[str]]:
+    """Return an axis' ticks from the least to the most, at most six of them at round durations."""
+    span = max(most_ns - least_ns, 1)
+    size = 10.0 ** int(log10(span))
+    step = max(next(size * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if span <= 5 * size * factor), 1)
+    first = -(-least_ns // step)
+    places = [step * (first + number) for number in range(6) if step * (first + number) <= most_ns]
+    return {"tickvals": list(places), "ticktext": [format_duration(round(place)) for place in places]}
