@@ -7,7 +7,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
 
-    def __enter__(self) -> RawFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
