@@ -19,7 +19,7 @@ from dashboards.data.opening import OpenProfiles, open_prepared
 from dashboards.jobs.limits import limits_here
 from dashboards.jobs.queue import Queue
 from dashboards.jobs.runner import Runner
-from dashboards.routes import answers, health, session, uploads
+from dashboards.routes import answers, health, session, timeline, uploads
 from dashboards.routes.session import Access
 from dashboards.store.leftovers import sweep
 from dashboards.store.places import default_folder
@@ -132,6 +132,7 @@ def guard(app: Dash, view: View, *, access: Access, quota: Quota | None = None) 
     session.register(server, access, script_hashes=tuple(app.csp_hashes()))
     answers.register(server)
     health.register(server)
+    timeline.register(server, view)
     uploads.register(server, view, quota=quota)
 
 
