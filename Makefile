@@ -6,8 +6,9 @@ BIN := .venv/bin
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-demo: .venv/installed ## analyse a bundled profile whose communication is not hidden
+demo: .venv/installed ## analyse a bundled profile whose communication is not hidden, then open all in the dashboard
 	$(BIN)/gapfinder analyze sample_profiles/broken_overlap.sqlite
+	$(BIN)/gapfinder dashboard sample_profiles/*.sqlite
 
 test: lint ## everything CI runs
 	$(BIN)/pytest

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 
 class Page(StrEnum):
@@ -27,16 +28,17 @@ LOCATION = "location"
 CONTENT = "content"
 NAVIGATION = "navigation"
 THEME = "theme"
-"""dcc.Store with "light" or "dark"; absent until chosen, the browser's preference holds."""
+"""dcc.Store with "light" or "dark", which JavaScript sets before the first page: as chosen, else as preferred."""
 THEME_BUTTON = "theme-button"
+TITLE = "title"
+"""dcc.Store with the page's title."""
 NOTICE = "notice"
 
 # the timeline, which JavaScript draws
 TIMELINE = "timeline"
-TIMELINE_VIEW = "timeline-view"
-"""dcc.Store that JavaScript keeps: {"start": ns, "end": ns} since the profile's origin, of what is in view."""
 TIMELINE_SELECTION = "timeline-selection"
-"""dcc.Store that JavaScript sets on a click: {"lane": int, "hole": int} or {"lane": int, "row": str, "op": int}."""
+"""dcc.Store that JavaScript sets when something is chosen: {"profile": id, "lane": int, "hole": int}, or "row" and "op"
+in place of "hole"; null for nothing. What is in view is in the address alone."""
 TIMELINE_PANEL = "timeline-panel"
 
 
@@ -52,3 +54,46 @@ def timeline_address(profile: str, *, start: int, end: int, lane: int | None = N
     query |= {} if lane is None else {"lane": lane}
     query |= {} if hole is None else {"hole": hole}
     return address(Page.TIMELINE, profile=profile, **query)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an address asks for.
+
+    Attributes:
+        profile: id of the profile that the page is about; None for a page about no single one.
+        query: what it is to show there, by name; anything may stand in an address, so nothing of it is sure.
+    """
+
+    page: Page
+    profile: str | None = None
+    query: dict[str, str] = field(default_factory=dict)
+
+    def address(self, **query: str | int) -> str:
+        """Return the address of the same page with another query."""
+        return address(self.page, profile=self.profile, **query)
+
+    def number(self, name: str) -> int | None:
+        """Return a whole number of the query; None where there is none."""
+        text = self.query.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+_MOST_DIGITS = 18
+
+
+def asked_for(pathname: str | None, search: str | None = None) -> Asked | None:
+    """Return what an address asks for, the inverse of `address`; None where there is no such page."""
+    parts = [unquote(part) for part in (pathname or "").split("/") if part]
+    query = dict(parse_qsl((search or "").removeprefix("?")))
+    match parts:
+        case []:
+            return Asked(Page.PROFILES, None, query)
+        case ["p", profile]:
+            return Asked(Page.OVERVIEW, profile, query)
+        case ["p", profile, name] if name in OF_ONE_PROFILE:
+            return Asked(Page(name), profile, query)
+        case [name] if name in set(Page) - set(OF_ONE_PROFILE):
+            return Asked(Page(name), None, query)
+        case _:
+            return None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dashboards.data.opening import OpenProfiles
     from dashboards.jobs.queue import Queue
     from dashboards.store.store import Store
@@ -19,8 +21,10 @@ class View:
         store: profiles, jobs, uploads, labels.
         profiles: opens what is ready and keeps the few that were used last; any thread may ask.
         queue: takes profiles to prepare.
+        history: file that prepared profiles are recorded in, for their trends; None where none is kept.
     """
 
     store: Store
     profiles: OpenProfiles
     queue: Queue
+    history: Path | None = None

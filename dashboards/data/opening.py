@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from dashboards.data.collective_columns import read_collectives
+from dashboards.data.columns import ANALYSIS, ColumnReader, File
+from dashboards.data.manifest import Manifest, PlacedLane, decoded, read_bytes, read_manifest
+from dashboards.data.names import Names
+from dashboards.data.trace import Busy, Clock, Events, Holes, Kind, LaneTrace, Operations, ProcessTrace, Steps, Trace
+from gapfinder.errors import InputError
+from gapfinder.model import Analysis
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from dashboards.data.trace import Trace
     from dashboards.store.records import StoredProfile
-    from gapfinder.model import Analysis
 
 _KEPT = 8
 
@@ -48,3 +55,51 @@ class OpenProfiles:
         """Close a profile that is gone or was prepared anew."""
         with self._lock:
             self._opened.pop(profile, None)
+
+
+def open_prepared(stored: StoredProfile) -> OpenProfile:
+    """Open a profile that was prepared; its columns stay in their files, which nothing may change from now on.
+
+    Raises:
+        InputError: it is not prepared, or by another version, or a file of it is damaged; one line for a reader.
+    """
+    if not stored.is_ready:
+        raise InputError(f"{stored.name} is not prepared yet")
+    manifest = read_manifest(stored.folder)
+    analysis = decoded(read_bytes(stored.folder, ANALYSIS), kind=Analysis, name=ANALYSIS)
+    return OpenProfile(stored, analysis, _trace(stored.folder, manifest))
+
+
+def _trace(folder: Path, manifest: Manifest) -> Trace:
+    readers = {file: ColumnReader(folder, file) for file in File}
+    return Trace(
+        origin_ns=manifest.origin_ns,
+        end_ns=manifest.end_ns,
+        names=Names(readers[File.NAMES].texts()),
+        domains=manifest.domains,
+        lanes=tuple(_lane(readers, place, lane) for place, lane in enumerate(manifest.lanes)),
+        processes=tuple(_process(readers, place, thread) for place, thread in enumerate(manifest.launching_threads)),
+        collectives=read_collectives(folder),
+    )
+
+
+def _lane(readers: dict[File, ColumnReader], place: int, lane: PlacedLane) -> LaneTrace:
+    operations, busy = len(Kind) * lane.written, (len(Kind) + 1) * lane.written
+    return LaneTrace(
+        operations={kind: Operations(*readers[File.OPERATIONS].batch(operations + kind)) for kind in Kind},
+        busy={kind: Busy(*readers[File.BUSY].batch(busy + kind)) for kind in Kind},
+        any_busy=Busy(*readers[File.BUSY].batch(busy + len(Kind))),
+        holes=Holes(*readers[File.HOLES].batch(place)),
+        steps=Steps(*readers[File.STEPS].batch(lane.written)),
+        clock=Clock(lane.clock.offset_ns, lane.clock.drift_ppm, lane.clock.at_ns),
+        process=lane.process,
+    )
+
+
+def _process(readers: dict[File, ColumnReader], place: int, thread: int | None) -> ProcessTrace:
+    return ProcessTrace(
+        ranges=Events(*readers[File.RANGES].batch(place)),
+        calls=Events(*readers[File.CALLS].batch(place)),
+        launching_thread=thread,
+        called=Busy(*readers[File.CALLED].batch(place)),
+    )

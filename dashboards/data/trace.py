@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Iterator
+
     import pandas as pd
     from numpy.typing import NDArray
+
+    from dashboards.data.names import Names
 
     Int64s = NDArray[np.int64]
     Int32s = NDArray[np.int32]
@@ -44,7 +49,18 @@ class Clock:
     def own(self, shared: int) -> int:
         """Return a moment of the shared clock on the lane's own; within 1 ns the inverse of `shared`."""
         guess = shared + self.offset_ns
-        return guess + round(self.drift_ppm * (guess - self.at_ns) / 1e6)
+        return guess + round(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm))
+
+    def all_shared(self, own: Int64s) -> Int64s:
+        """Return `shared` of many moments, shape (n,)."""
+        shared: Int64s = own - self.offset_ns - np.rint(self.drift_ppm * (own - self.at_ns) / 1e6).astype(np.int64)
+        return shared
+
+    def all_own(self, shared: Int64s) -> Int64s:
+        """Return `own` of many moments, shape (n,)."""
+        guess = shared + self.offset_ns
+        own: Int64s = guess + np.rint(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm)).astype(np.int64)
+        return own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +71,7 @@ class Operations:
     ends: Int64s
     names: Int32s  # index into Trace.names
     streams: Int32s
-    correlations: Int64s  # -1 where unknown
+    calls: Int32s  # place of the launch call in its process's calls; -1 where it was not captured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,23 +108,23 @@ class Holes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """All steps of one lane with GPU work, complete or not; shape (n,), in order of time."""
+    """All steps of one lane with GPU work, complete or not; shape (n,), in order of start."""
 
     numbers: Int64s
     starts: Int64s
     ends: Int64s
+    names: Int32s  # index into Trace.names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """What threads of a process did on the host, in order of start; every array has shape (n,).
+    """What threads of a process did on the host, in order of thread, then of start; every array has shape (n,).
 
     Attributes:
         names: index into Trace.names.
         threads: globalTid.
-        depths: how many events of the same thread are around it; 0 for the outermost.
+        depths: how many earlier events of the same thread last when it begins; 0 for the outermost.
         kinds: for calls 0 CUDA, 1 operating system, 2 profiler or driver overhead; for ranges index into Trace.domains.
-        correlations: of a CUDA call; -1 for everything else.
     """
 
     starts: Int64s
@@ -117,16 +133,34 @@ class Events:
     threads: Int64s
     depths: Int8s
     kinds: Int8s
-    correlations: Int64s
+
+    def of_thread(self, thread: int) -> slice:
+        """Return the places of a thread's events."""
+        first, last = self.threads.searchsorted((thread, thread + 1)).tolist()
+        return slice(first, last)
+
+    def each_thread(self) -> Iterator[int]:
+        """Yield every thread that has events."""
+        place = 0
+        while place < len(self.threads):
+            thread = int(self.threads[place])
+            yield thread
+            place = self.of_thread(thread).stop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProcessTrace:
-    """The host side of one process: NVTX ranges and calls, and the thread that launches most of its GPU work."""
+    """The host side of one process.
+
+    Attributes:
+        launching_thread: the one that launches most of its GPU work; the rows "ranges" and "calls" are about it.
+        called: when that thread is in a call.
+    """
 
     ranges: Events
     calls: Events
     launching_thread: int | None
+    called: Busy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +169,7 @@ class LaneTrace:
 
     Attributes:
         operations, busy: by kind; every kind is there, perhaps empty.
+        holes: their times are those of Lane.holes, of the window that was measured.
         any_busy: the union of all kinds.
         process: index into Trace.processes.
     """
@@ -155,14 +190,14 @@ class Trace:
     Attributes:
         origin_ns: first moment of any lane on the shared clock; pages count from here.
         end_ns: last moment of any lane, since the origin.
-        names: text of every name, each once, exactly as captured (it may hold markup).
+        names: text of every name, each once, exactly as captured (it may hold markup); read when it is asked for.
         domains: texts of NVTX domains.
         collectives: frame COLLECTIVES (gapfinder.tables), of every instance; its times are on the lanes' own clocks.
     """
 
     origin_ns: int
     end_ns: int
-    names: tuple[str, ...]
+    names: Names
     domains: tuple[str, ...]
     lanes: tuple[LaneTrace, ...]
     processes: tuple[ProcessTrace, ...]

@@ -59,6 +59,7 @@ class StoredProfile:
         added_s: seconds since 1970.
         job: the newest job that prepared it; None where that is still to come.
         folder: where its prepared data lie; only a profile whose job is done has them.
+        trouble: one sentence where files that the user keeps have changed or gone since; None otherwise.
     """
 
     id: str
@@ -70,6 +71,7 @@ class StoredProfile:
     added_s: float
     job: Job | None
     folder: Path
+    trouble: str | None = None
 
     @property
     def is_ready(self) -> bool:

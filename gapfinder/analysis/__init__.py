@@ -3,6 +3,7 @@
 from gapfinder.analysis.analyze import analyze, analyze_collectives, join_collectives, join_reports
 from gapfinder.analysis.measure import MeasuredReport, measure_report
 from gapfinder.analysis.measure_parts import kept_whole, measure_parts
+from gapfinder.analysis.traces import join_traces, trace_report
 
 __all__ = [
     "MeasuredReport",
@@ -10,7 +11,9 @@ __all__ = [
     "analyze_collectives",
     "join_collectives",
     "join_reports",
+    "join_traces",
     "kept_whole",
     "measure_parts",
     "measure_report",
+    "trace_report",
 ]

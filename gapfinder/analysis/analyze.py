@@ -33,25 +33,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gapfinder.analysis.communication import KeptCommunication
+    from gapfinder.analysis.job_clocks import MatchedJob
     from gapfinder.analysis.matching import CommunicationTimes
     from gapfinder.links import Link
     from gapfinder.load import Profile
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class _Joined:
+class Joined:
     """All reports put together, and the communication that the results were made from.
 
     Attributes:
+        placed: the place of its report and the lane as measured, for each lane.
+        job: what the lanes have in common.
         kept: communication of each lane.
         rows: all operations of it; None where there is none.
         kinds: what `rows.keys` counts.
     """
 
     analysis: Analysis
+    placed: Sequence[tuple[int, MeasuredLane]]
+    job: MatchedJob
     kept: Sequence[KeptCommunication]
     rows: CollectiveRows | None
     kinds: Sequence[Kind]
+
+    def collectives(self) -> pd.DataFrame:
+        """Return the frame COLLECTIVES."""
+        if self.rows is None:
+            return COLLECTIVES.empty()
+        return collective_frame(self.rows, self.kinds, kept=self.kept)
 
 
 def analyze(profiles: Iterable[Profile], *, settings: Settings | None = None) -> Analysis:
@@ -75,7 +86,7 @@ def join_reports(reports: Sequence[MeasuredReport], *, settings: Settings) -> An
         InputError: the window, steps, GPUs or ranks asked for are not in the reports.
         InconclusiveError: steps were asked for, but the reports have none.
     """
-    return _joined(reports, settings=settings).analysis
+    return join(reports, settings=settings).analysis
 
 
 def analyze_collectives(
@@ -88,13 +99,12 @@ def analyze_collectives(
 
 def join_collectives(reports: Sequence[MeasuredReport], *, settings: Settings) -> tuple[Analysis, pd.DataFrame]:
     """Return what `analyze_collectives` returns for measured reports, and raise what `join_reports` raises."""
-    found = _joined(reports, settings=settings)
-    if found.rows is None:
-        return found.analysis, COLLECTIVES.empty()
-    return found.analysis, collective_frame(found.rows, found.kinds, kept=found.kept)
+    found = join(reports, settings=settings)
+    return found.analysis, found.collectives()
 
 
-def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined:
+def join(reports: Sequence[MeasuredReport], *, settings: Settings) -> Joined:
+    """Return all that is known of the measured reports together, and raise what `join_reports` raises."""
     _check_found(reports, settings=settings)
     files = _file_names([report.profile_path for report in reports])
     placed, lanes = _joined_lanes(reports, files=files, settings=settings)
@@ -142,7 +152,7 @@ def _joined(reports: Sequence[MeasuredReport], *, settings: Settings) -> _Joined
         world_size=common_world_size(_marks(reports)),
         kernels=merged_totals((report.kernels, report.decisions) for report in reports),
     )
-    return _Joined(analysis=analysis, kept=kept, rows=rows, kinds=kinds)
+    return Joined(analysis=analysis, placed=placed, job=job, kept=kept, rows=rows, kinds=kinds)
 
 
 def _explained(

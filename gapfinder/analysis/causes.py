@@ -17,12 +17,13 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import Cause, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
     from gapfinder.analysis.communication import KeptCommunication
     from gapfinder.analysis.host_time import HostTime
+    from gapfinder.analysis.idle_causes import IdleParts, Launched
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations
     from gapfinder.analysis.launches import Launches
@@ -87,7 +88,7 @@ class ChargedHoles:
 
     def explain(self, lane: Lane, *, communication: KeptCommunication, times: CommunicationTimes) -> Lane:
         """Return the lane with its communication charged as well, so that its causes add up to its holes."""
-        layers = _communication_layers(communication, times)
+        layers = communication_layers(communication, times)
         holes = self.with_communication
         totals = self.totals + layers.within(holes.starts, holes.ends).sum(axis=1)
         top_shares = self.top_shares + layers.within(*self.top)
@@ -121,24 +122,12 @@ class HoleSources:
 
 def charge_holes(holes: HoleParts, *, sources: HoleSources, top: Int64s) -> ChargedHoles:
     """Charge the idle time and the copies of all holes; what is kept of each is only that of the `top` ones."""
-    lane = sources.lane
-    idle = idle_parts(lane, holes=holes, busy=sources.busy, launches=sources.launches)
-    final = launched_at((lane.compute, lane.graphs), holes.ends, launches=sources.launches)
-    opened = _graphs_may_run(holes, sources=sources)
-    copies = _copy_layers(sources)
+    idle, final, opened = _asked(holes, sources=sources)
     totals = np.zeros(len(CAUSES), np.int64)
     top_shares = np.zeros((len(CAUSES), len(top)), np.int64)
-    for first in range(0, len(holes), _HOLES_AT_ONCE):
-        chunk = slice(first, first + _HOLES_AT_ONCE)
-        shares = copies.within(holes.starts[chunk], holes.ends[chunk])
-        shares[PLACE[Cause.EXPOSED_COMMUNICATION]] = 0
-        count = shares.shape[1]
-        parts = idle.of_holes(first, first + count)
-        charged = charge_idle(parts, hole_ends=final, host=sources.host, opened=opened)
-        for place in np.flatnonzero(charged.any(axis=1)).tolist():
-            np.add.at(shares[place], parts.holes - first, charged[place])
+    for first, shares in _shares(holes, sources=sources, idle=idle, final=final, opened=opened):
         totals += shares.sum(axis=1)
-        kept = np.flatnonzero((top >= first) & (top < first + count))
+        kept = np.flatnonzero((top >= first) & (top < first + shares.shape[1]))
         top_shares[:, kept] = shares[:, top[kept] - first]
     witness = Witness(sources)
     evidence = tuple(
@@ -163,6 +152,37 @@ def charge_holes(holes: HoleParts, *, sources: HoleSources, top: Int64s) -> Char
     )
 
 
+def hole_shares(holes: HoleParts, *, sources: HoleSources) -> Int64s:
+    """Return what `charge_holes` charges of every single hole, communication not yet; shape (causes, holes), ns."""
+    idle, final, opened = _asked(holes, sources=sources)
+    found = [shares for _, shares in _shares(holes, sources=sources, idle=idle, final=final, opened=opened)]
+    return np.concatenate(found, axis=1) if found else np.zeros((len(CAUSES), 0), np.int64)
+
+
+def _asked(holes: HoleParts, *, sources: HoleSources) -> tuple[IdleParts, Launched, Int64s]:
+    """Return the holes' idle stretches, the launch call of what ends each hole, and since when graphs may run in it."""
+    lane = sources.lane
+    idle = idle_parts(lane, holes=holes, busy=sources.busy, launches=sources.launches)
+    final = launched_at((lane.compute, lane.graphs), holes.ends, launches=sources.launches)
+    return idle, final, _graphs_may_run(holes, sources=sources)
+
+
+def _shares(
+    holes: HoleParts, *, sources: HoleSources, idle: IdleParts, final: Launched, opened: Int64s
+) -> Iterator[tuple[int, Int64s]]:
+    """Yield the place of a hole, and the shares of it and those after it by cause; shape (causes, some), ns."""
+    copies = _copy_layers(sources)
+    for first in range(0, len(holes), _HOLES_AT_ONCE):
+        chunk = slice(first, first + _HOLES_AT_ONCE)
+        shares = copies.within(holes.starts[chunk], holes.ends[chunk])
+        shares[PLACE[Cause.EXPOSED_COMMUNICATION]] = 0
+        parts = idle.of_holes(first, first + shares.shape[1])
+        charged = charge_idle(parts, hole_ends=final, host=sources.host, opened=opened)
+        for place in np.flatnonzero(charged.any(axis=1)).tolist():
+            np.add.at(shares[place], parts.holes - first, charged[place])
+        yield first, shares
+
+
 def _copy_layers(sources: HoleSources) -> Layers:
     """Return communication, copies from the host, and other copies, each without those before it."""
     copies = sources.lane.copies
@@ -176,7 +196,7 @@ def _copy_layers(sources: HoleSources) -> Layers:
     )
 
 
-def _communication_layers(communication: KeptCommunication, times: CommunicationTimes) -> Layers:
+def communication_layers(communication: KeptCommunication, times: CommunicationTimes) -> Layers:
     """Return transfers, waits and what cannot be told apart, each without those before it."""
     starts, ends, transfers = times.starts, times.ends, times.transfer_starts
     is_split = transfers != NOT_KNOWN

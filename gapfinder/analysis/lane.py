@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.buckets import backward_extents
-from gapfinder.analysis.causes import HoleSources, charge_holes
+from gapfinder.analysis.causes import HoleSources, charge_holes, hole_shares
 from gapfinder.analysis.communication import computed_while_communicating
 from gapfinder.analysis.host_activity import ActivitySources, host_activity
 from gapfinder.analysis.intervals import clip
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gapfinder.model import Gaps
     from gapfinder.settings import Settings
 
-_GRAPH_NAME = "CUDA graph"
+GRAPH_NAME = "CUDA graph"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -83,6 +83,11 @@ class LaneMeasurement:
     def busy(self) -> Intervals:
         """Return when at least one operation ran in the stretch."""
         return clip(self._timeline.busy, window=self._stretch.inside)
+
+    def every_hole(self) -> tuple[HoleParts, Int64s]:
+        """Return the holes in the stretch and what `hole_shares` charges of each."""
+        holes = self._timeline.holes(self._stretch.inside, min_gap=self._settings.min_gap_ns)
+        return holes, hole_shares(holes, sources=self._sources())
 
     def part(self, *, clocks: Int64s, counted: CountedCalls | None = None) -> LanePart:
         """Measure the stretch; what only a look at all lanes tells is left out.
@@ -185,4 +190,4 @@ class LaneMeasurement:
         codes: list[int] = compute.names[(compute.ends if at_end else compute.starts) == time].tolist()
         if codes:
             return min(self._report.kernel_names[code] for code in codes)
-        return _GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None
+        return GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None

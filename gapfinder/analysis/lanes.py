@@ -141,7 +141,7 @@ class _Grouped:
     def operations(self, key: tuple[int, int], *, launches: Launches | None) -> tuple[Operations, Bools]:
         """Return one lane's usable rows, and which of its rows those are."""
         starts, ends = self.column("start", key), self.column("end", key)
-        usable = (ends >= starts) & ~((starts == 0) & (ends == 0))
+        usable = are_usable(starts, ends)
         if self._names is None or key not in self.rows:
             names = np.full(len(starts), _NO_NAME, np.int64)
         else:
@@ -150,6 +150,12 @@ class _Grouped:
         calls = np.full(len(numbers), -1, np.int64) if launches is None else launches.rows_of(numbers)
         operations = Operations(starts, ends, calls, names)
         return (operations if usable.all() else operations.select(usable)), usable
+
+
+def are_usable(starts: Int64s, ends: Int64s) -> Bools:
+    """Say which rows can be used: those that are not 0/0 and do not end before they start; shape (n,)."""
+    usable: Bools = (ends >= starts) & ~((starts == 0) & (ends == 0))
+    return usable
 
 
 def split_lanes(report: Report) -> Iterator[LaneOperations]:

@@ -22,7 +22,7 @@ from gapfinder.analysis.survey import Scope, Survey, scope_of, survey_lane
 from gapfinder.model import Coverage, Lane
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gapfinder.analysis.causes import ChargedHoles
     from gapfinder.analysis.classify import Decision
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gapfinder.processes import TrainingProcess
     from gapfinder.settings import Settings
 
+    Seen = Callable[[Report, LaneMeasurement, Scope], None]
     _Gpus = dict[tuple[int, int], tuple[int | None, str | None]]
 
 
@@ -127,22 +128,18 @@ class Measuring:
         self._spans.append(span)
         self._everything += survey.totals
         scope = scope_of(operations.process, survey, span=span, report=self.report, settings=self._settings)
-        self._step_numbers.update(scope.numbers)
+        if scope.all_steps is not None:
+            self._step_numbers.update(scope.all_steps.numbers.tolist())
         return scope
 
-    def part(
-        self,
-        operations: LaneOperations,
-        *,
-        report: Report,
-        scope: Scope,
-        stretch: Stretch,
-        counted: CountedCalls | None,
-    ) -> LanePart:
-        """Measure a stretch of a lane; `report` holds what matters in it."""
-        measurement = LaneMeasurement(operations, report=report, settings=self._settings, scope=scope, stretch=stretch)
-        gpu, _ = self._gpu(operations)
-        return measurement.part(clocks=self._clocks.at_work(gpu, busy=measurement.busy()), counted=counted)
+    def stretch(self, operations: LaneOperations, *, report: Report, scope: Scope, stretch: Stretch) -> LaneMeasurement:
+        """Return a stretch of a lane, to be measured; `report` holds what matters in it."""
+        return LaneMeasurement(operations, report=report, settings=self._settings, scope=scope, stretch=stretch)
+
+    def part(self, measurement: LaneMeasurement, *, counted: CountedCalls | None = None) -> LanePart:
+        """Measure a stretch of a lane; `counted` are the launch calls of the stretches before it, where there are any."""
+        gpu, _ = self._gpu(measurement.operations)
+        """Measure a stretch of a lane; `counted` are the launch calls of the stretches before it."""
 
     def add(self, operations: LaneOperations, parts: Sequence[LanePart], *, scope: Scope, window: Window) -> None:
         """Add a lane, all stretches of which were measured; `operations` has all its communication."""
@@ -224,16 +221,20 @@ class Measuring:
         )
 
 
-def measure_report(profile: Profile, *, settings: Settings) -> MeasuredReport:
-    """Measure every lane of a report that the settings keep."""
+def measure_report(profile: Profile, *, settings: Settings, seen: Seen = lambda *_: None) -> MeasuredReport:
+    """Measure every lane of a report that the settings keep; `seen` is handed each as long as its operations are there.
+
+    When nothing of the report is in the window asked for, it has no lanes in the end, though some were seen.
+    """
     measuring = Measuring(profile, settings=settings)
     report = measuring.report
     for operations in split_lanes(report):
         scope = measuring.scope(operations, survey_lane(operations, report=report))
         stretch = Stretch.of(scope.window) if scope is not None and scope.window is not None else None
         if scope is not None and stretch is not None:
-            part = measuring.part(operations, report=report, scope=scope, stretch=stretch, counted=None)
-            measuring.add(operations, [part], scope=scope, window=stretch.window)
+            measurement = measuring.stretch(operations, report=report, scope=scope, stretch=stretch)
+            measuring.add(operations, [measuring.part(measurement)], scope=scope, window=stretch.window)
+            seen(report, measurement, scope)
     return measuring.result()
 
 

@@ -95,11 +95,8 @@ def _measure(  # noqa: PLR0913 (what is measured, how, and where it goes)
     for operations in split_lanes(part):
         place = operations.process, operations.device
         if place in stretches:
-            into[place].append(
-                measuring.part(
-                    operations, report=part, scope=scopes[place], stretch=stretches[place], counted=counted[place]
-                )
-            )
+            measurement = measuring.stretch(operations, report=part, scope=scopes[place], stretch=stretches[place])
+            into[place].append(measuring.part(measurement, counted=counted[place]))
 
 
 def _part(large: LargeProfile, between: Windows, *, report: Report) -> Report:

@@ -88,8 +88,8 @@ class Scope:
         process: its process key.
         span: first to last of its operations.
         window: what is measured; None when it has none of the steps asked for.
-        steps: its complete steps inside the window; None when no steps were found.
-        numbers: of all its steps that have GPU work.
+        all_steps: its steps that have GPU work, complete or not; None when no steps were found.
+        steps: the complete ones inside the window.
         steps_reason: why no steps were found; None when they were.
         survey: what was seen of it.
     """
@@ -97,8 +97,8 @@ class Scope:
     process: int
     span: Window
     window: Window | None
+    all_steps: StepWindows | None
     steps: StepWindows | None
-    numbers: tuple[int, ...]
     steps_reason: str | None
     survey: Survey
 
@@ -114,8 +114,8 @@ def scope_of(process: int, survey: Survey, *, span: Window, report: Report, sett
         process=process,
         span=span,
         window=window,
+        all_steps=steps,
         steps=complete,
-        numbers=tuple(steps.numbers.tolist()) if steps is not None else (),
         steps_reason=reason,
         survey=survey,
     )

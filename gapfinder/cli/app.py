@@ -16,6 +16,7 @@ from gapfinder.cli.analyze import analyze
 from gapfinder.cli.baseline import baseline
 from gapfinder.cli.check import check
 from gapfinder.cli.collectives import collectives
+from gapfinder.cli.dashboard import dashboard
 from gapfinder.cli.diff import diff
 from gapfinder.cli.doctor import doctor
 from gapfinder.cli.estimate import estimate
@@ -25,6 +26,7 @@ from gapfinder.cli.history import history
 from gapfinder.cli.run import run
 from gapfinder.cli.scrub import scrub
 from gapfinder.cli.streams import prepare_streams, say
+from gapfinder.cli.upload import upload
 from gapfinder.errors import GapfinderError
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def _end(message: str, *, exit_code: int) -> NoReturn:
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (run, analyze, collectives, explain),
     "Compare": (diff, check, baseline, history),
+    "See": (dashboard, upload),
     "Before a training": (doctor, estimate),
     "Files": (export, scrub),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -42,6 +43,11 @@ def prepare_streams() -> None:
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(raw), encoding=sys.stdout.encoding, errors="backslashreplace", line_buffering=raw.isatty()
         )
+
+
+def outlive_connections() -> None:
+    """Let a connection that the other side closes be an error that is dealt with, and not the end of the process."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
 def say(message: str) -> None:

@@ -66,18 +66,22 @@ def file_state(path: Path) -> FileState:
 
 def judge_content(path: Path) -> Content:
     """Return what the file holds; InputError names anything that is no profile."""
-    head = _read_head(path)
+    return judge_head(_read_head(path), name=path.name)
+
+
+def judge_head(head: bytes, *, name: str) -> Content:
+    """Return what a file called `name` that begins with `head` holds; InputError names anything that is no profile."""
     for magic, content in _MAGIC.items():
         if head.startswith(magic):
             return content
     if not head:
-        raise InputError(f"{path.name}: the file is empty; export the report again")
+        raise InputError(f"{name}: the file is empty; export the report again")
     if head.startswith(_LFS_POINTER):
-        raise InputError(f"{path.name}: is a Git LFS pointer, not the profile itself; run `git lfs pull` to fetch it")
-    if path.name.endswith(REPORT_SUFFIXES):
+        raise InputError(f"{name}: is a Git LFS pointer, not the profile itself; run `git lfs pull` to fetch it")
+    if name.endswith(REPORT_SUFFIXES):
         return Content.REPORT
     kind = "a text file" if _is_text(head) else "neither a SQLite database nor an nsys report"
-    raise InputError(f"{path.name}: is {kind}; expected an nsys report (.nsys-rep) or its SQLite export")
+    raise InputError(f"{name}: is {kind}; expected an nsys report (.nsys-rep) or its SQLite export")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

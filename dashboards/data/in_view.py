@@ -1,0 +1,118 @@
+"""Which operations, events and holes have a part in a stretch of time, and which of too many are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dashboards.data.covering import column_edges, longest_by_column
+
+if TYPE_CHECKING:
+    from dashboards.data.trace import Busy, Events, Holes, Int8s, Int64s, Operations, Steps
+
+_FIRST_LOOK, _GROWTH = 256, 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InView:
+    """Places, in an array that is sorted by start, of what has a part in a stretch.
+
+    Attributes:
+        running: of what began before and lasts; shape (n,), in order.
+        first, last: of what begins in it.
+    """
+
+    running: Int64s
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return len(self.running) + self.last - self.first
+
+    def places(self) -> Int64s:
+        """Return all of them, in order."""
+        return np.concatenate([self.running, np.arange(self.first, self.last)])
+
+
+def operations_in(operations: Operations, busy: Busy, *, start: int, end: int) -> InView:
+    """Return the operations of one kind with a part in [start, end); an instant counts where it lies."""
+    first, last = operations.starts.searchsorted((start, end)).tolist()
+    at = int(busy.starts.searchsorted(start)) - 1
+    if at < 0 or busy.ends[at] <= start:
+        return InView(np.empty(0, np.int64), first, last)
+    # whatever still runs began in the same stretch of the union
+    earliest = int(operations.starts.searchsorted(int(busy.starts[at])))
+    return InView(_lasting(operations.ends, earliest, first, start), first, last)
+
+
+def events_in(events: Events, thread: int | None, *, start: int, end: int) -> InView:
+    """Return the events of a thread with a part in [start, end); none of no thread."""
+    if thread is None:
+        return InView(np.empty(0, np.int64), 0, 0)
+    own = events.of_thread(thread)
+    first, last = (own.start + events.starts[own].searchsorted((start, end))).tolist()
+    earliest = _outermost_before(events.depths, own.start, first)
+    return InView(_lasting(events.ends, earliest, first, start), first, last)
+
+
+def holes_in(holes: Holes, *, start: int, end: int) -> slice:
+    """Return the places of the holes, which do not overlap, with a part in [start, end)."""
+    first, last = int(holes.ends.searchsorted(start, side="right")), int(holes.starts.searchsorted(end))
+    return slice(first, max(first, last))
+
+
+def steps_in(steps: Steps, *, start: int, end: int) -> InView:
+    """Return the steps, which may overlap, with a part in [start, end)."""
+    return InView(np.flatnonzero((steps.starts < end) & (steps.ends > start)), 0, 0)
+
+
+def shown(places: Int64s, *, starts: Int64s, ends: Int64s, depths: Int8s | None, most: int) -> Int64s:
+    """Return at most `most` of the places, in order: whole levels from the outermost in, then the longest of the next.
+
+    Of a level that does not fit, the longest in each of as many equal parts of the time as there is room for.
+
+    Args:
+        places: in order of start.
+        starts: of the places, shape (n,), not before the view.
+        ends: likewise, not after it.
+        depths: level of each place; None where there is one level.
+        most: how many.
+    """
+    if len(places) <= most:
+        return places
+    if depths is None:
+        return places[_longest(starts, ends, parts=most)]
+    counts = np.cumsum(np.bincount(depths))
+    partly = int(np.searchsorted(counts, most, side="right"))
+    room = most - (int(counts[partly - 1]) if partly else 0)
+    at = np.flatnonzero(depths == partly)
+    kept = at[_longest(starts[at], ends[at], parts=room)]
+    chosen: Int64s = places[np.sort(np.concatenate([np.flatnonzero(depths < partly), kept]))]
+    return chosen
+
+
+def _longest(starts: Int64s, ends: Int64s, *, parts: int) -> Int64s:
+    """Return the place of the longest that begins in each of equal parts of the time; starts are in order."""
+    if parts < 1:
+        return np.empty(0, np.int64)
+    edges = column_edges(int(starts[0]), int(ends.max()) + 1, columns=parts)
+    return longest_by_column(starts, ends - starts, edges)[1]
+
+
+def _lasting(ends: Int64s, first: int, last: int, time: int) -> Int64s:
+    """Return which places of [first, last) end after a moment."""
+    return first + np.flatnonzero(ends[first:last] > time)
+
+
+def _outermost_before(depths: Int8s, first: int, last: int) -> int:
+    """Return the last place in [first, last) with nothing around it: what began before it has ended; else `first`."""
+    size = _FIRST_LOOK
+    while last > first:
+        begin = max(first, last - size)
+        found = np.flatnonzero(depths[begin:last] == 0)
+        if len(found):
+            return begin + int(found[-1])
+        last, size = begin, size * _GROWTH
+    return first

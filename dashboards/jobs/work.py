@@ -1,0 +1,95 @@
+"""The process that prepares one profile: `python -m dashboards.jobs.work STORE JOB`, started by a server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dashboards.store.identity import trouble_with
+from dashboards.store.records import JobState
+from dashboards.store.rows import known_files
+from dashboards.store.store import Store
+from dashboards.store.work import Work
+from gapfinder.errors import GapfinderError, InputError
+from gapfinder.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dashboards.store.records import Job
+
+_NICENESS = 10
+_TOLD_EVERY_S = 0.2
+
+
+def work(store: Store, job: str) -> None:
+    """Prepare the profile of a job, and say in the store how far it is and what became of it."""
+    jobs = Work(store)
+    now = jobs.job(job)
+    if now is None or now.state is not JobState.RUNNING:
+        return
+    scratch = store.places.scratch / job
+    try:
+        store.places.discard(scratch)
+        scratch.mkdir(mode=0o700)
+        _prepare(store, now, folder=scratch / "prepared", told=_teller(jobs, job))
+        jobs.complete(job, prepared=scratch / "prepared")
+    except GapfinderError as error:
+        jobs.fail(job, message=" ".join(str(error).split()))
+    except OSError as error:
+        jobs.fail(job, message=f"cannot be kept in {store.places.folder}: {error.strerror}; make room, then try again")
+    except MemoryError:
+        jobs.fail(job, message="needs more memory than there is; analyze fewer files at once, or use a larger machine")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _prepare(store: Store, job: Job, *, folder: Path, told: Callable[[str, float | None], None]) -> None:
+    from dashboards.data.preparing import prepare_profile
+
+    with store.ledger.reading() as database:
+        files = known_files(database, profile=job.profile)[job.profile]
+    for _ in range(2):  # before, and once more after: what is kept under this content's name is of this content
+        trouble = trouble_with(files)
+        if trouble is not None:
+            raise InputError(trouble)
+        if not folder.exists():
+            prepare_profile([file.path for file in files], folder=folder, settings=Settings(), told=told)
+
+
+def _teller(jobs: Work, job: str) -> Callable[[str, float | None], None]:
+    """Return what tells the store of progress: every new stage, and not every percent."""
+    last = (float("-inf"), "")
+
+    def tell(stage: str, progress: float | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if stage != last[1] or now - last[0] > _TOLD_EVERY_S:
+            last = (now, stage)
+            jobs.tell(job, stage=stage, progress=progress)
+
+    return tell
+
+
+def _end_with_server() -> None:
+    """End this process and all that it started as soon as the server is gone: its end of the pipe closes."""
+    while os.read(0, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def main(folder: str, job: str) -> None:
+    """Work on one job with little priority; standard input is a pipe from the server that asked for it."""
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    os.nice(_NICENESS)
+    work(Store(Path(folder)), job)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,133 @@
+"""The list of profiles: what each is, and what became of its preparation."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dash import dcc, html
+
+from dashboards.components.notices import empty, text
+from dashboards.components.spoken import labelled
+from dashboards.ids import Page, address
+from dashboards.store.records import JobState
+from gapfinder.errors import GapfinderError
+from gapfinder.findings.words import listed
+from gapfinder.units import format_bytes, format_count, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dash.development.base_component import Component
+
+    from dashboards.store.records import Job, StoredProfile
+    from dashboards.view import View
+
+CANCEL, PREPARE = "profile-cancel", "profile-prepare"
+"""Types of the buttons' ids; the rest of the id is the job's, or the profile's."""
+
+_REMEMBERED = 1_024
+
+
+def profile_list(view: View) -> Component:
+    """Return every profile, newest first; where there is none, how to get one."""
+    profiles = view.store.profiles()
+    if not profiles:
+        return _first_steps()
+    heads = ("profile", "what it is", "files", "size", "added", "state", "")
+    row = html.Tr([html.Th(head, scope="col", className="number" if head == "size" else "") for head in heads])
+    body = html.Tbody([_row(view, profile) for profile in profiles])
+    return html.Div(html.Table([html.Thead(row), body], className="profiles"), className="scroll")
+
+
+def signature(profiles: Sequence[StoredProfile]) -> str:
+    """Return what the list shows as one text: while it stays the same, the list need not be sent again."""
+    return "\n".join(
+        f"{one.id} {one.name!r} {one.labels} {one.job and (one.job.state, one.job.stage, one.job.progress)}"
+        for one in profiles
+    )
+
+
+def _first_steps() -> Component:
+    return empty(
+        "No profiles yet",
+        "Profile a training, and open the run's folder here:",
+        html.Pre("gapfinder run train.py\ngapfinder dashboard"),
+        "Or bring reports of nsys: drop .nsys-rep, .sqlite, .gz or .zst files on the field below, or send them from "
+        "another machine with gapfinder upload. Several files that are dropped together are the ranks of one run.",
+    )
+
+
+def _row(view: View, profile: StoredProfile) -> Component:
+    name = text(profile.name)
+    title = dcc.Link(name, href=address(Page.OVERVIEW, profile=profile.id)) if profile.is_ready else name
+    labels = [html.Span(text(label), className="tag") for label in profile.labels]
+    files = listed([file.name for file in profile.files])
+    added = datetime.fromtimestamp(profile.added_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    edit = dcc.Link("Edit", href=address(Page.PROFILES, edit=profile.id))
+    return html.Tr(
+        [
+            html.Th([title, *labels], scope="row", className="label"),
+            html.Td(text(_contents(view, profile))),
+            html.Td(text(files), className="label"),
+            html.Td(format_bytes(profile.size_bytes), className="number"),
+            html.Td(added),
+            html.Td(list(_state(profile)), className="note"),
+            html.Td(labelled(edit, f"Edit {profile.name}")),
+        ]
+    )
+
+
+def _contents(view: View, profile: StoredProfile) -> str:
+    if not profile.is_ready or profile.job is None:
+        return "-"
+    return _lanes(view, profile.id, profile.job.id)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _lanes(view: View, profile: str, job: str) -> str:
+    try:
+        analysis = view.profiles.get(profile).analysis
+    except GapfinderError as error:
+        return f"cannot be opened: {error}"
+    if analysis.lanes:
+        ranks = all(lane.rank is not None for lane in analysis.lanes)
+        return format_count(len(analysis.lanes), "rank" if ranks else "lane")
+    processes = format_count(len(analysis.processes), "process")
+    return f"{processes}, no GPU work" if analysis.processes else "no GPU work"
+
+
+def _state(profile: StoredProfile) -> Iterator[str | Component]:
+    job = profile.job
+    if job is None:
+        yield "not prepared "
+        yield _prepare("Prepare", profile)
+        return
+    match job.state:
+        case JobState.DONE:
+            yield "ready"
+        case JobState.QUEUED | JobState.RUNNING:
+            yield from _under_way(job, profile)
+        case JobState.FAILED:
+            yield html.Span(text(job.message or "It failed without a message."), className="failure")
+            yield _prepare("Try again", profile)
+        case JobState.CANCELLED:
+            yield "cancelled "
+            yield _prepare("Prepare", profile)
+
+
+def _under_way(job: Job, profile: StoredProfile) -> Iterator[str | Component]:
+    doing = "waits for its turn" if job.state is JobState.QUEUED else job.stage
+    share = "" if job.progress is None or job.state is JobState.QUEUED else f", {format_share(job.progress)}"
+    yield html.Span(text(f"{doing}{share}"))
+    if job.state is JobState.RUNNING:
+        bar = html.Progress(max="1") if job.progress is None else html.Progress(value=str(job.progress), max="1")
+        yield labelled(bar, f"Progress of {profile.name}")
+    button = html.Button("Cancel", id={"type": CANCEL, "job": job.id}, type="button")
+    yield labelled(button, f"Cancel the preparation of {profile.name}")
+
+
+def _prepare(words: str, profile: StoredProfile) -> Component:
+    button = html.Button(words, id={"type": PREPARE, "profile": profile.id}, type="button")
+    return labelled(button, f"{words}: {profile.name}")

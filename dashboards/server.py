@@ -1,0 +1,200 @@
+"""Serves the dashboard: binds it to an address, guards it, and runs the jobs of its store until it is told to end."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import ipaddress
+import secrets
+import signal
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlencode
+
+from waitress.server import create_server
+
+from dashboards.app import create_app
+from dashboards.data.opening import OpenProfiles, open_prepared
+from dashboards.jobs.limits import limits_here
+from dashboards.jobs.queue import Queue
+from dashboards.jobs.runner import Runner
+from dashboards.routes import answers, health, session, timeline, uploads
+from dashboards.routes.session import Access
+from dashboards.store.leftovers import sweep
+from dashboards.store.places import default_folder
+from dashboards.store.room import Quota
+from dashboards.store.store import Store
+from dashboards.store.uploads import MOST_SLICE_BYTES
+from dashboards.view import View
+from gapfinder.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from dash import Dash
+    from waitress.server import BaseWSGIServer
+
+
+USUAL_HOST, USUAL_PORT = "127.0.0.1", 8050
+_PORTS_TRIED = 50
+_HISTORY = "history.db"
+_SHORTEST_TOKEN = 16
+_THREADS = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Serving:
+    """Where the dashboard is served, and to whom.
+
+    Attributes:
+        port: None for the usual one, or the next that is free.
+        token: what has to be known; None makes one where others than this machine reach the address.
+        names: further host names under which it may be asked.
+        quota_bytes: what uploads may take together; None for the usual quota.
+        jobs: how many profiles are prepared at once; None for what suits this machine.
+        job_bytes: memory that preparing one may take; None for what suits this machine.
+    """
+
+    host: str = USUAL_HOST
+    port: int | None = None
+    token: str | None = None
+    names: tuple[str, ...] = ()
+    quota_bytes: int | None = None
+    jobs: int | None = None
+    job_bytes: int | None = None
+
+
+def open_dashboard(
+    profiles: Sequence[tuple[str | None, Sequence[Path]]],
+    *,
+    store: Path | None,
+    serving: Serving,
+    told: Callable[[str], None],
+) -> None:
+    """Serve a store until it is interrupted.
+
+    Args:
+        profiles: to add and prepare before: the name and the files of each.
+        store: its folder; None for the usual one.
+        serving: where, and to whom.
+        told: hears the address to open, once.
+    """
+    view = make_view(default_folder() if store is None else store)
+    try:
+        for name, files in profiles:
+            added = view.store.add(files, name=name)
+            if not added.is_ready:
+                view.queue.submit(added.id)
+        serve(create_app(view), view, serving=serving, told=told)
+    finally:
+        view.store.close()
+
+
+def make_view(folder: Path) -> View:
+    """Return what pages work with, of the store in a folder."""
+    store = Store(folder)
+    opened = OpenProfiles(lambda profile: open_prepared(store.profile(profile)))
+    return View(store, opened, Queue(store), history=folder / _HISTORY)
+
+
+def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `told` hears the address to open, once, with the token where there is one.
+
+    Raises:
+        InputError: the address cannot be used, or the token is too short.
+    """
+    token = _token(serving)
+    bound = _bound(app, serving)
+    access = Access(hosts=_names(serving), port=bound.effective_port, token=token)
+    quota = Quota() if serving.quota_bytes is None else Quota(total_bytes=serving.quota_bytes)
+    guard(app, view, access=access, quota=quota)
+    sweep(view.store)
+    gc.enable()  # a command line does without it, and ends
+    runner = Runner(view.store, limits=limits_here(at_once=serving.jobs, memory_bytes=serving.job_bytes))
+    usual = signal.signal(signal.SIGTERM, _end)
+    runner.start()
+    try:
+        told(_address(serving.host, access))
+        bound.run()  # returns when it is interrupted
+    finally:
+        bound.task_dispatcher.shutdown()
+        bound.close()
+        runner.stop()
+        signal.signal(signal.SIGTERM, usual)
+
+
+def guard(app: Dash, view: View, *, access: Access, quota: Quota | None = None) -> None:
+    """Add what lies around the pages: who may ask, the security headers, uploads, health and errors."""
+    server = app.server
+    server.config["MAX_CONTENT_LENGTH"] = MOST_SLICE_BYTES
+    session.register(server, access, script_hashes=tuple(app.csp_hashes()))
+    answers.register(server)
+    health.register(server)
+    timeline.register(server, view)
+    uploads.register(server, view, quota=quota)
+
+
+def _token(serving: Serving) -> str | None:
+    if serving.token is not None and len(serving.token) < _SHORTEST_TOKEN:
+        raise InputError(
+            f"the token has fewer than {_SHORTEST_TOKEN} characters; choose a longer one, or none to get one"
+        )
+    if serving.token is None and not _is_loopback(serving.host):
+        return secrets.token_urlsafe(32)
+    return serving.token
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _names(serving: Serving) -> frozenset[str]:
+    """Return the host names that are this server's own; on loopback the machine's are not among them."""
+    machine = () if _is_loopback(serving.host) else (socket.gethostname(), socket.getfqdn())
+    return frozenset(name.lower() for name in ("localhost", serving.host, *machine, *serving.names) if name)
+
+
+def _bound(app: Dash, serving: Serving) -> BaseWSGIServer:
+    """Return a server that listens; it answers when it is run."""
+    first = USUAL_PORT if serving.port is None else serving.port
+    ports = range(first, first + (_PORTS_TRIED if serving.port is None else 1))
+    for port in ports:
+        try:
+            listening = _listening(serving.host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or port == ports[-1]:
+                raise InputError(
+                    f"cannot serve on {serving.host} port {port}: {error.strerror}; choose another --port or --host"
+                ) from error
+        else:
+            break
+    return create_server(
+        app.server,
+        sockets=[listening],
+        threads=_THREADS,
+        ident=None,
+        max_request_body_size=MOST_SLICE_BYTES + 1,  # what is longer by one is answered by Flask
+        asyncore_use_poll=True,
+    )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket at the first address that the host name stands for."""
+    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(place[:2], family=family)
+
+
+def _address(host: str, access: Access) -> str:
+    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104 (not bound here)
+    name = f"[{name}]" if ":" in name else name
+    query = "" if access.token is None else f"?{urlencode({'token': access.token})}"
+    return f"http://{name}:{access.port}/{query}"
+
+
+def _end(number: int, frame: object) -> NoReturn:  # noqa: ARG001 (a signal handler's)
+    raise SystemExit(0)

@@ -1,0 +1,91 @@
+"""`gapfinder dashboard`: everything that was measured, on a page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gapfinder.cli.streams import outlive_connections, say
+from gapfinder.cli.upload import TOKEN_NAME
+from gapfinder.errors import InputError
+
+
+@click.command()
+@click.argument("profiles", metavar="PROFILE|FOLDER...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--store", type=click.Path(path_type=Path), help="Folder that keeps what is shown.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; from 8050 on the first free one when not given.")
+@click.option("--token", envvar=TOKEN_NAME, help=f"What a visitor has to know; better in {TOKEN_NAME}.")
+@click.option("--allow-host", "names", metavar="NAME", multiple=True, help="Further host name to answer to.")
+@click.option("--quota", metavar="SIZE", help="What uploads may take together, such as 50GB.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Profiles prepared at once.")
+@click.option("--memory", metavar="SIZE", help="What preparing one profile may take at most, such as 8GB.")
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser of this machine.")
+def dashboard(  # noqa: PLR0913 (one for each option)
+    profiles: tuple[Path, ...],
+    *,
+    store: Path | None,
+    host: str,
+    port: int | None,
+    token: str | None,
+    names: tuple[str, ...],
+    quota: str | None,
+    jobs: int | None,
+    memory: str | None,
+    opens: bool,
+) -> None:
+    """Serve the dashboard until Ctrl-C, and print its address.
+
+    Every PROFILE becomes one profile of it, every FOLDER one made of the reports in it; what was added before is
+    there as well. On an address that other machines reach, visitors need a token: it is in the printed address.
+    """
+    given = [(path, _files_of(path)) for path in _meant(profiles)]
+    try:
+        from dashboards.server import Serving, open_dashboard
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        raise InputError(f"the dashboard needs {missing}; pip install 'gapfinder[dashboard]'") from error
+
+    def told(address: str) -> None:
+        say("gapfinder: the dashboard is here until Ctrl-C:")
+        click.echo(address)
+        if opens:
+            import webbrowser
+
+            webbrowser.open(address.partition("?")[0])  # whose command line anybody may read
+
+    serving = Serving(
+        host=host,
+        port=port,
+        token=token,
+        names=names,
+        quota_bytes=_bytes(quota),
+        jobs=jobs,
+        job_bytes=_bytes(memory),
+    )
+    outlive_connections()
+    open_dashboard([(_name(path), files) for path, files in given], store=store, serving=serving, told=told)
+
+
+def _meant(profiles: tuple[Path, ...]) -> list[Path]:
+    from gapfinder.load.find import paths_meant
+
+    return [path for profile in profiles for path in paths_meant(profile)]
+
+
+def _files_of(path: Path) -> list[Path]:
+    from gapfinder.load import find_profiles
+
+    return find_profiles([path])
+
+
+def _bytes(size: str | None) -> int | None:
+    from gapfinder.units import parse_bytes
+
+    return None if size is None else parse_bytes(size)
+
+
+def _name(path: Path) -> str | None:
+    """Return what a folder is called; a file's name is known to the dashboard."""
+    return path.resolve().name if path.is_dir() else None

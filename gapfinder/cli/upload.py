@@ -1,0 +1,57 @@
+"""`gapfinder upload`: profiles to a dashboard that runs elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfinder.cli.streams import outlive_connections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOKEN_NAME = "GAPFINDER_TOKEN"  # noqa: S105 (the name of a variable)
+
+
+@click.command(no_args_is_help=True)
+@click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--to", metavar="URL", required=True, help="Address of the dashboard, as it printed it.")
+@click.option("--name", metavar="TEXT", help="What it is called there; the first file's name when not given.")
+@click.option("--token", envvar=TOKEN_NAME, help=f"What the dashboard asks for; better in {TOKEN_NAME}.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it is prepared there.")
+def upload(profiles: tuple[Path, ...], *, to: str, name: str | None, token: str | None, no_wait: bool) -> None:
+    """Send profiles to a dashboard, as one run, and print the address of its page.
+
+    PROFILE is what `analyze` takes. An upload that was interrupted goes on where it ended when it is sent again.
+    """
+    from gapfinder.load import find_profiles
+    from gapfinder.upload import Client, send_files, wait_for_job
+
+    files = find_profiles(profiles)
+    outlive_connections()
+    with Client(to, token=token) as client, _progress() as told:
+        sent = send_files(files, client=client, name=name, told=told)
+        if not no_wait:
+            wait_for_job(sent, client=client, told=told)
+    click.echo(sent.page)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float | None], None]]:
+    """Give what shows on a terminal what is being done and how far it is."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    with Progress(console=Console(stderr=True, quiet=not is_terminal), transient=True) as progress:
+        task = progress.add_task("")
+
+        def told(stage: str, done: float | None) -> None:
+            progress.update(task, description=escape(stage), total=None if done is None else 1.0, completed=done or 0.0)
+
+        yield told

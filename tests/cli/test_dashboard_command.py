@@ -1,0 +1,119 @@
+"""`gapfinder dashboard`: what it takes, that it serves, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+
+from dashboards.server import Serving
+from dashboards.store.store import Store
+from gapfinder.cli.app import commands
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample_profiles"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, dict[str, object]]]:
+    """What the command asks for, in place of serving."""
+    calls: list[tuple[object, dict[str, object]]] = []
+    monkeypatch.setattr(
+        "dashboards.server.open_dashboard", lambda profiles, **options: calls.append((profiles, options))
+    )
+    monkeypatch.delenv("GAPFINDER_TOKEN", raising=False)
+    return calls
+
+
+def test_files_are_profiles_and_a_folder_is_one(opened, tmp_path):
+    for name in ("rank0.sqlite", "rank1.nsys-rep"):
+        (tmp_path / name).touch()
+    files = [str(SAMPLES / name) for name in ("healthy.sqlite", "fsdp.sqlite")]
+    assert CliRunner().invoke(commands, ["dashboard", *files, str(tmp_path)]).exit_code == 0
+    ((profiles, options),) = opened
+    ranks = [tmp_path / "rank0.sqlite", tmp_path / "rank1.nsys-rep"]
+    assert profiles == [(None, [Path(files[0])]), (None, [Path(files[1])]), (tmp_path.name, ranks)]
+    assert (options["store"], options["serving"]) == (None, Serving())
+
+
+def test_options_reach_the_server(opened, tmp_path):
+    line = (
+        f"--store {tmp_path} --host 0.0.0.0 --port 9 --allow-host a --allow-host b --quota 1GB --jobs 3 --memory 2GiB"
+    )
+    done = CliRunner(env={"GAPFINDER_TOKEN": "from-the-environment"}).invoke(commands, ["dashboard", *line.split()])
+    assert done.exit_code == 0
+    ((profiles, options),) = opened
+    assert (profiles, options["store"]) == ([], tmp_path)
+    assert options["serving"] == Serving(
+        host="0.0.0.0",  # noqa: S104
+        port=9,
+        token="from-the-environment",  # noqa: S106
+        names=("a", "b"),
+        quota_bytes=10**9,
+        jobs=3,
+        job_bytes=2**31,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["/no/such.sqlite"], "no such file or folder"),
+        (["--quota", "much"], "not a size"),
+        (["--port", "70000"], "70000"),
+        (["--jobs", "0"], "0"),
+    ],
+)
+def test_wrong_arguments_are_told_before_anything_is_made(opened, arguments, reason):
+    done = CliRunner().invoke(commands, ["dashboard", *arguments])
+    assert (done.exit_code, reason in done.stderr, len(done.stderr.splitlines()), opened) == (2, True, 1, [])
+
+
+def test_a_missing_extra_is_told(monkeypatch):
+    monkeypatch.delitem(sys.modules, "dashboards.server")
+    monkeypatch.setitem(sys.modules, "waitress", None)
+    monkeypatch.delitem(sys.modules, "waitress.server")
+    done = CliRunner().invoke(commands, ["dashboard"])
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "gapfinder: error: the dashboard needs waitress; pip install 'gapfinder[dashboard]'\n",
+    )
+
+
+def test_a_dashboard_is_opened_answers_and_is_closed(tmp_path):
+    store = tmp_path / "store"
+    command = (
+        sys.executable,
+        "-m",
+        "gapfinder",
+        "dashboard",
+        SAMPLES / "healthy.sqlite",
+        "--store",
+        store,
+        "--port",
+        "0",
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+        try:
+            assert select.select([process.stdout], [], [], 60)[0], "no address"
+            address = process.stdout.readline().strip()
+            with urlopen(f"{address}healthz") as answer:  # noqa: S310
+                assert json.load(answer)["ok"] is True
+            os.kill(process.pid, signal.SIGINT)
+            rest, told = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, rest) == (0, "")
+    assert told.startswith("gapfinder: the dashboard is here until Ctrl-C:\n")
+    kept = Store(store)
+    assert [(profile.name, profile.job is not None) for profile in kept.profiles()] == [("healthy", True)]
+    kept.close()
