@@ -73,7 +73,7 @@
         const next = await this.sendSlice(begun.id, offset, await read(offset));
         stalls = next > offset ? 0 : stalls + 1;
         if (stalls) {
-          await this.pause(stalls - 1, "the server takes nothing of what is sent");
+          await this.pause(stalls - 1, "a part did not arrive");
         }
         offset = next;
       }
