@@ -137,9 +137,9 @@ class Measuring:
         return LaneMeasurement(operations, report=report, settings=self._settings, scope=scope, stretch=stretch)
 
     def part(self, measurement: LaneMeasurement, *, counted: CountedCalls | None = None) -> LanePart:
-        """Measure a stretch of a lane; `counted` are the launch calls of the stretches before it, where there are any."""
-        gpu, _ = self._gpu(measurement.operations)
         """Measure a stretch of a lane; `counted` are the launch calls of the stretches before it."""
+        gpu, _ = self._gpu(measurement.operations)
+        return measurement.part(clocks=self._clocks.at_work(gpu, busy=measurement.busy()), counted=counted)
 
     def add(self, operations: LaneOperations, parts: Sequence[LanePart], *, scope: Scope, window: Window) -> None:
         """Add a lane, all stretches of which were measured; `operations` has all its communication."""
