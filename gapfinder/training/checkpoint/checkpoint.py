@@ -130,6 +130,8 @@ class Checkpoint:
             is_continued: the states are those of the step that is done, and nothing is wrong with them: the next start
                 may go on from it, once all ranks have left their part.
         """
+        if self._parts.is_gathered and self._ranks.world_size > 1:
+            raise CheckpointError("the states are gathered from all ranks, of which some may be gone: none is saved")
         content = self._content()
         path = folders.hot_path(self.folder, content["step"])
         try:

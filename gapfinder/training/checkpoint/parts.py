@@ -29,12 +29,15 @@ class Parts:
     Attributes:
         sampler: None where samples have no place to go on from.
         others: what else a resume needs of each rank, by name, such as a learning-rate scheduler or a GradScaler.
+        is_gathered: asking for a state needs all ranks, as where FSDP's shards are made whole. A rank that fails cannot
+            save hot then: it would wait for the others for ever.
     """
 
     model: Stateful
     optimizer: Stateful
     sampler: ResumableDistributedSampler | None = None
     others: Mapping[str, Stateful] = field(default_factory=dict)
+    is_gathered: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
