@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from gapfinder.training.checkpoint import Checkpoint, Layout, NewWorldSize, Parts, Resumed, SavePolicy, Stateful
     from gapfinder.training.guard import CrashGuard, crash_guard
     from gapfinder.training.own_facts import GpuFacts, RankFacts
+    from gapfinder.training.readiness import SelfCheck, disagreements, self_check
     from gapfinder.training.sampler import ResumableDistributedSampler
     from gapfinder.training.schedules import LinearScaling, accumulation_for, global_batch
-    from gapfinder.training.readiness import SelfCheck, disagreements, self_check
     from gapfinder.training.step_ranges import step_range
     from gapfinder.training.step_timer import StepTimer, StepTimes
 
