@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gapfinder.training.ranks import Ranks
 
+OWN_THREAD = "gapfinder-termination"
 Value: TypeAlias = "bool | int | float | str"
 
 
@@ -65,12 +66,14 @@ class FlightLog:
 
 
 def thread_stacks() -> list[str]:
-    """Return the name and the stack of each thread, that of the main thread first."""
+    """Return the name and the stack of each thread of the training, that of the main thread first."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     main = threading.main_thread().ident
     frames = sorted(sys._current_frames().items(), key=lambda one: (one[0] != main, one[0]))  # noqa: SLF001
     return [
-        f"{names.get(ident, f'thread {ident}')}\n{''.join(traceback.format_stack(frame))}" for ident, frame in frames
+        f"{names.get(ident, f'thread {ident}')}\n{''.join(traceback.format_stack(frame))}"
+        for ident, frame in frames
+        if names.get(ident) != OWN_THREAD
     ]
 
 

@@ -16,7 +16,7 @@ from gapfinder.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from io import TextIOWrapper
+    from io import FileIO
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,12 +106,13 @@ class StepTimer:
     def _report(self) -> None:
         self.last = times = self._times()
         self._say(_line(times))
+        if self._file is None:
+            return
         try:
-            if self._file is not None:
-                self._file.write(f"{json.dumps(asdict(times))}\n")
-                self._file.flush()
+            self._file.write(f"{json.dumps(asdict(times))}\n".encode())
         except OSError as error:  # a training does not end because its step times cannot be kept
-            self._say(f"step times are not kept any more: {self._file}: {error.strerror}")
+            self._say(f"step times are not kept any more: {error.strerror}")
+            self._file.close()
             self._file = None
 
     def _times(self) -> StepTimes:
@@ -127,11 +128,11 @@ class StepTimer:
             longest_ns=durations[-1],
         )
 
-    def _opened(self, path: Path) -> TextIOWrapper:
+    def _opened(self, path: Path) -> FileIO:
         own = path.with_name(f"{path.stem}-rank{self._rank}{path.suffix}")
         try:
             own.parent.mkdir(parents=True, exist_ok=True)
-            return own.open("a", encoding="utf-8")
+            return own.open("ab", buffering=0)
         except OSError as error:
             raise InputError(f"{own} cannot be written: {error.strerror}; name another file") from error
 

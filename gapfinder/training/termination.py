@@ -10,6 +10,8 @@ from functools import cache
 from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING
 
+from gapfinder.training.flight import OWN_THREAD
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
@@ -48,7 +50,7 @@ class Termination:
             os.close(tell)
         else:
             self._pipe = heard, tell
-            self._watcher = Thread(target=self._listen, args=(heard,), name="gapfinder-termination", daemon=True)
+            self._watcher = Thread(target=self._listen, args=(heard,), name=OWN_THREAD, daemon=True)
             self._watcher.start()
         _watched.append(self)
         _mind_forks()
