@@ -65,7 +65,7 @@ HOOKED = {
     "none": "<micro-step 0 forward( ) micro-step 0> <step 4",
     "nested": f"{_PASSES} <step 5",
     "decorator": f"{_PASSES} <step 6 {_PASSES} step 6> <step 7",
-    "raising": "<step 8",
+    "raising": "<micro-step 0 forward( ) micro-step 0> <step 8",
     "numbered": f"{_PASSES} <step 9",
 }
 
