@@ -60,7 +60,7 @@ def set_rng_state(state: RngState) -> None:
     if (numbers := state["numpy"]) is not None:
         import numpy as np
 
-        keys = np.array(numbers["keys"].tolist(), dtype=np.uint32)
+        keys = numbers["keys"].numpy().view(np.uint32)
         np.random.set_state(  # noqa: NPY002 (the generator that trainings share)
             ("MT19937", keys, numbers["position"], numbers["has_gauss"], numbers["cached_gaussian"])
         )
@@ -92,7 +92,7 @@ def _numpy_state() -> NumpyState | None:
 
     _, keys, position, has_gauss, cached = numpy.random.get_state(legacy=True)
     return {
-        "keys": torch.tensor(keys.tolist(), dtype=torch.int64),
+        "keys": torch.from_numpy(keys.view("int32")),  # the same bits: older torch has no uint32
         "position": int(position),
         "has_gauss": int(has_gauss),
         "cached_gaussian": float(cached),

@@ -9,12 +9,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gapfinder.training.startup._gapfinder_hook.annotators import Silence, UnavailableError, find_annotator
-from gapfinder.training.startup._gapfinder_hook.place import find_place
+from gapfinder.training.startup._gapfinder_hook.place import find_place, has_process_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gapfinder.training.startup._gapfinder_hook.annotators import Annotator
+    from gapfinder.training.startup._gapfinder_hook.place import Place
     from gapfinder.training.startup._gapfinder_hook.recorder import Recorder
 
 
@@ -29,6 +30,16 @@ class _Own:
         self.annotator = _annotator()
         self.is_open = False
         self.steps = 0
+        self._place: Place | None = None
+        self._mark = ""
+
+    def mark_place(self) -> None:
+        """Tell rank and host, in each step: a capture may begin at any of them."""
+        torch = _torch()
+        if self._place is None or (not self._place.is_final and has_process_group(torch)):
+            self._place = find_place(torch)
+            self._mark = self._place.mark
+        self.annotator.mark(self._mark)
 
 
 @contextmanager
@@ -51,7 +62,7 @@ def step_range(number: int | None = None) -> Iterator[None]:
         yield
         return
     own.is_open = True
-    own.annotator.mark(find_place(_torch()).mark)
+    own.mark_place()
     token = own.annotator.start(f"step {own.steps if number is None else number}")
     try:
         yield

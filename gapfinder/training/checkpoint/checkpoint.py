@@ -16,7 +16,6 @@ from gapfinder.training.checkpoint.policy import Layout, SavePolicy
 from gapfinder.training.checkpoint.resume import Resumed, choose, load
 from gapfinder.training.checkpoint.save import Saving, write_part
 from gapfinder.training.ranks import own_ranks
-from gapfinder.training.rng import rng_state
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -182,7 +181,7 @@ class Checkpoint:
 
     def _note(self, step: int) -> None:
         sampler = self._parts.sampler
-        self._position = Position(step=step, rng=rng_state(), sampler=None if sampler is None else sampler.state_dict())
+        self._position = Position(step=step, sampler=None if sampler is None else sampler.state_dict())
 
     def _noted(self) -> Position:
         if self._position is None:

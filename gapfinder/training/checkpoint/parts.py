@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
+from gapfinder.training.rng import rng_state
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,7 +47,6 @@ class Position:
     """How far a training is, noted when a step ends: what runs on after it does not change this."""
 
     step: int
-    rng: RngState
     sampler: SamplerState | None
 
 
@@ -67,7 +68,7 @@ def content_of(parts: Parts, position: Position, *, has_model: bool) -> Content:
         "step": position.step,
         "model": model if has_model else None,
         "optimizer": optimizer if has_model else None,
-        "rng": position.rng,
+        "rng": rng_state(),
         "sampler": position.sampler,
         "others": {name: other.state_dict() for name, other in parts.others.items()},
     }
