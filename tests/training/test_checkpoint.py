@@ -140,6 +140,15 @@ def test_none_whole_is_an_error_and_all_stay_where_they_are(tmp_path):
     assert names(tmp_path) == before
 
 
+def test_what_another_release_wrote_is_refused_and_not_called_damaged(tmp_path):
+    begun(tmp_path, steps=2).close()
+    path = tmp_path / step(2)
+    (path / "rank0.json").write_text(json.dumps(values(path) | {"schema_version": 2}))
+    with pytest.raises(CheckpointError, match="is of version 2, and this gapfinder reads 1"):
+        Checkpoint(tmp_path, parts()).resume_or_start()
+    assert names(tmp_path) == [step(1), step(2)]
+
+
 class Evil:
     """Makes a file when it is unpickled."""
 

@@ -26,7 +26,7 @@ def trainings(tmp_path_factory):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)}
     jobs = [f"{how}={kills}" for how, kills in KILLS.items()]
     command = [sys.executable, TESTS / "killed_trainings.py", tmp_path_factory.mktemp("killed"), *jobs]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -17,7 +17,7 @@ def run(*jobs: tuple[str, int, Path]) -> list:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)}
     told = json.dumps([{"task": task, "ranks": ranks, "folder": str(folder)} for task, ranks, folder in jobs])
     command = [sys.executable, TESTS / "rank_tasks.py", told]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gapfinder.training.checkpoint.parts import Content
 
+_VERSION = 1  # of what a checkpoint holds and how
 # what torch.load has been seen to raise; an OSError tells by itself
 _UNREADABLE = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError, TypeError)
 
@@ -31,6 +32,7 @@ class Manifest:
         has_model: model and optimizer are in the file, not in that of rank 0.
         is_continued: whether a training may go on from it by itself; not from what was saved after an error.
         reason: why it was saved, where that is not the plan.
+        schema_version: of this, and of what the file holds.
     """
 
     step: int
@@ -41,6 +43,7 @@ class Manifest:
     sha256: str
     is_continued: bool
     reason: str
+    schema_version: int = _VERSION
 
 
 _TYPES = {field.name: {"int": int, "str": str, "bool": bool}[str(field.type)] for field in fields(Manifest)}
@@ -128,11 +131,20 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(path: Path) -> Manifest | None:
-    """Return the manifest; None where there is none that is whole."""
+    """Return the manifest; None where there is none that is whole.
+
+    Raises:
+        CheckpointError: another release wrote it, in a way that this one does not read.
+    """
     try:
         values = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
+    version = values.get("schema_version") if isinstance(values, dict) else None
+    if isinstance(version, int) and version != _VERSION:
+        raise CheckpointError(
+            f"{path} is of version {version}, and this gapfinder reads {_VERSION}; go on with the gapfinder that wrote it"
+        )
     if not isinstance(values, dict) or values.keys() != _TYPES.keys():
         return None
     if any(type(values[name]) is not kind for name, kind in _TYPES.items()):
