@@ -143,7 +143,7 @@ def read_manifest(path: Path) -> Manifest | None:
     version = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(version, int) and version != _VERSION:
         raise CheckpointError(
-            f"{path} is of version {version}, and this gapfinder reads {_VERSION}; go on with the gapfinder that wrote it"
+            f"{path} is of version {version}, and this gapfinder reads {_VERSION}; go on with the one that wrote it"
         )
     if not isinstance(values, dict) or values.keys() != _TYPES.keys():
         return None
