@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from template import Training, network
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from template import Training, network, resume
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
@@ -26,13 +32,36 @@ def sharded_network(training: Training, *, reshard_after_forward: bool) -> nn.Mo
     return model
 
 
-def read_whole(model: nn.Module, optimizer: optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the whole states on rank 0, on the CPU; every rank must call it."""
-    return get_state_dict(model, optimizer, options=_WHOLE)
+class WholeModel:
+    """A sharded model's parameters, made whole for a checkpoint: on rank 0, on the CPU. Every rank must ask."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the whole state on rank 0, and nothing on the others."""
+        return get_model_state_dict(self.model, options=_WHOLE)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Give each rank its part."""
+        set_model_state_dict(self.model, state, options=_WHOLE)
 
 
-def write_whole(
-    model: nn.Module, optimizer: optim.Optimizer, parameters: dict[str, Any], state: dict[str, Any]
-) -> None:
-    """Give each rank its part of whole states."""
-    set_state_dict(model, optimizer, model_state_dict=parameters, optim_state_dict=state, options=_WHOLE)
+class WholeOptimizer:
+    """The state of its optimizer, in the same way."""
+
+    def __init__(self, model: nn.Module, optimizer: optim.Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the whole state on rank 0, and nothing on the others."""
+        return get_optimizer_state_dict(self.model, self.optimizer, options=_WHOLE)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Give each rank its part."""
+        set_optimizer_state_dict(self.model, self.optimizer, state, options=_WHOLE)
+
+
+def resume_whole(training: Training, model: nn.Module, optimizer: optim.Optimizer) -> None:
+    """Go on from a checkpoint of the whole states."""
+    resume(training, WholeModel(model), WholeOptimizer(model, optimizer), is_gathered=True)

@@ -1,4 +1,4 @@
-"""What the examples share, to copy from: launch, seeded data, a checkpoint of five parts, and resuming from it.
+"""What the examples share, to copy from: launch, seeded data, and going on from checkpoints of five parts.
 
 A script calls `start`, builds its model and optimizer, loops over `Training.batches`, and tells `Training.step_done`.
 Started any number of times with the same --checkpoint it goes on where it was, with the losses of a run never stopped.
@@ -11,17 +11,21 @@ import atexit
 import os
 import random
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from gapfinder.errors import GapfinderError
+from gapfinder.training import Checkpoint, Parts, ResumableDistributedSampler, SavePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gapfinder.training import Stateful
 
 CLASSES = 10
 SAMPLES = 1024
@@ -37,7 +41,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     options.add_argument("--depth", type=int, default=6, help="hidden layers; on a GPU try 16")
     options.add_argument("--seed", type=int, default=1, help="of parameters, data, order and dropout")
     options.add_argument("--workers", type=int, help="loader processes per rank; by default 2 with a GPU, 0 without")
-    options.add_argument("--checkpoint", type=Path, help="file to resume from, where it exists, and to save to")
+    options.add_argument("--checkpoint", type=Path, help="folder to save to, and to go on from what is there")
     options.add_argument("--save-every", type=int, default=20, help="steps between two savings")
     options.add_argument("--log-every", type=int, default=10, help="steps between two printed losses")
     return options
@@ -60,7 +64,10 @@ def start(options: argparse.Namespace, *, distributed: bool = True) -> Training:
         raise SystemExit("this example is for one process; take train_ddp.py for more")
     random.seed(options.seed + rank)
     torch.manual_seed(options.seed + rank)
-    return Training(options=options, rank=rank, world_size=world_size, device=device)
+    sampler = ResumableDistributedSampler(
+        range(SAMPLES), batch_size=options.batch, seed=options.seed, drop_last=True, rank=rank, world_size=world_size
+    )
+    return Training(options=options, rank=rank, world_size=world_size, device=device, sampler=sampler)
 
 
 def network(training: Training) -> nn.Sequential:
@@ -84,160 +91,104 @@ def samples(options: argparse.Namespace) -> Dataset[tuple[torch.Tensor, ...]]:
     return TensorDataset(inputs, targets)
 
 
-class ResumableSampler(DistributedSampler[Any]):
-    """A DistributedSampler that leaves out what was used of the epoch before a resume."""
-
-    used = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        return islice(super().__iter__(), self.used, None)
-
-    def __len__(self) -> int:
-        return super().__len__() - self.used
-
-
 @dataclass(kw_only=True)
 class Training:
     """One rank's training: where it runs and how far it is.
 
     Attributes:
+        sampler: knows the epoch, and how much of it was trained on.
         step: optimizer steps done.
-        epoch: of the sampler.
-        index: batches that this rank took of the epoch.
-        extra: what else a resume needs of each rank; a script may put tensors there.
+        extra: tensors of each rank that a resume needs beside model and optimizer, by name.
+        checkpoint: None without --checkpoint.
     """
 
     options: argparse.Namespace
     rank: int
     world_size: int
     device: torch.device
+    sampler: ResumableDistributedSampler
     step: int = 0
-    epoch: int = 0
-    index: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
-    save: Callable[[], None] = lambda: None
+    extra: dict[str, torch.Tensor] = field(default_factory=dict)
+    checkpoint: Checkpoint | None = None
 
     def batches(self, dataset: Dataset[Any] | None = None) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield batches on the device until all steps are done, over as many epochs as that takes."""
         options = self.options
         cuda = self.device.type == "cuda"
-        dataset = samples(options) if dataset is None else dataset
-        sampler = ResumableSampler(
-            dataset, num_replicas=self.world_size, rank=self.rank, seed=options.seed, drop_last=True
-        )
         workers = options.workers if options.workers is not None else 2 if cuda else 0
         loader = DataLoader(
-            dataset,
+            samples(options) if dataset is None else dataset,
             batch_size=options.batch,
-            sampler=sampler,
+            sampler=self.sampler,
             drop_last=True,
             num_workers=workers,
             persistent_workers=workers > 0,
             pin_memory=cuda,
-            generator=torch.Generator().manual_seed(options.seed),  # a loader without one draws from the global RNG
         )
-        if not len(loader):
-            raise SystemExit(f"--batch {options.batch} is more than a rank's share of {SAMPLES} samples")
         while self.step < options.steps:
-            sampler.set_epoch(self.epoch)
-            sampler.used = self.index * options.batch
-            for inputs, targets in loader:
-                self.index += 1
+            for inputs, targets in self.sampler.batches(loader):
                 yield inputs.to(self.device, non_blocking=True), targets.to(self.device, non_blocking=True)
                 if self.step == options.steps:
                     break
-            else:
-                self.epoch, self.index = self.epoch + 1, 0
+        if self.checkpoint is not None:
+            self.checkpoint.close()
         if dist.is_initialized():
             dist.barrier()  # nobody leaves while another rank still talks to it
 
-    def step_done(self, loss: torch.Tensor) -> None:
-        """Count an optimizer step; print its loss and save where it is time to."""
-        self.step += 1
+    def step_done(self, loss: torch.Tensor, *, count: Callable[[], int] | None = None) -> None:
+        """Count an optimizer step; print its loss and save where it is time to. `count` counts it in place of this."""
+        if count is None:
+            count = self._count if self.checkpoint is None else self.checkpoint.step_done
+        self.step = count()
         last = self.step == self.options.steps
         if self.rank == 0 and (last or self.step % self.options.log_every == 0):
             print(f"step {self.step} loss {loss.item():.9g}", flush=True)
-        if last or self.step % self.options.save_every == 0:
-            self.save()
+        if last and self.checkpoint is not None and self.step % self.options.save_every:
+            self.checkpoint.save()
+
+    def _count(self) -> int:
+        return self.step + 1
+
+
+class Tensors:
+    """Tensors by name, as a part of a checkpoint."""
+
+    def __init__(self, tensors: dict[str, torch.Tensor], device: torch.device) -> None:
+        self.tensors, self.device = tensors, device
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return them."""
+        return self.tensors
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put what was saved in their place."""
+        self.tensors.update({name: tensor.to(self.device) for name, tensor in state.items()})
 
 
 def resume(
     training: Training,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    model: Stateful,
+    optimizer: Stateful,
     *,
-    read: Callable[[nn.Module, torch.optim.Optimizer], tuple[dict[str, Any], dict[str, Any]]] | None = None,
-    write: Callable[[nn.Module, torch.optim.Optimizer, dict[str, Any], dict[str, Any]], None] | None = None,
+    others: Mapping[str, Stateful] | None = None,
+    is_gathered: bool = False,
 ) -> None:
-    """Load the checkpoint, where there is one, and let `training` save there.
+    """Go on from the newest checkpoint, where there is one, and let `training` save to the same folder.
 
-    `read` and `write` get and set the states of parameters and optimizer; without them, each rank has both whole.
+    `is_gathered` says that all ranks must ask for the states of model and optimizer together.
     """
-    path: Path | None = training.options.checkpoint
-    if path is None:
+    if training.options.checkpoint is None:
         return
-    read, write = read or _read, write or _write
-
-    def save() -> None:
-        parameters, state = read(model, optimizer)
-        ranks = _gathered(training, {"rng": _rng(training.device), "extra": training.extra})
-        if training.rank == 0:
-            position = {"epoch": training.epoch, "index": training.index}
-            whole = {"parameters": parameters, "optimizer": state, "ranks": ranks, "sampler": position}
-            _store({**whole, "step": training.step}, path)
-
-    training.save = save
-    if not path.exists():
-        return
-    # mapped, not copied: a rank reads only what it needs of the file
-    saved = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
-    if len(saved["ranks"]) != training.world_size:
-        raise SystemExit(f"{path} was saved by {len(saved['ranks'])} ranks, and these are {training.world_size}")
-    write(model, optimizer, saved["parameters"], saved["optimizer"])
-    training.step = saved["step"]
-    training.epoch, training.index = saved["sampler"]["epoch"], saved["sampler"]["index"]
-    own = saved["ranks"][training.rank]
-    training.extra.update({name: tensor.to(training.device) for name, tensor in own["extra"].items()})
-    _set_rng(own["rng"], training.device)
-
-
-def _read(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-    return model.state_dict(), optimizer.state_dict()
-
-
-def _write(
-    model: nn.Module, optimizer: torch.optim.Optimizer, parameters: dict[str, Any], state: dict[str, Any]
-) -> None:
-    model.load_state_dict(parameters)
-    optimizer.load_state_dict(state)
-
-
-def _gathered(training: Training, own: dict[str, Any]) -> list[Any]:
-    """Return every rank's own part, on rank 0."""
-    if not dist.is_initialized():
-        return [own]
-    parts: list[Any] | None = [None] * training.world_size if training.rank == 0 else None
-    dist.gather_object(own, parts)
-    return parts or []
-
-
-def _store(checkpoint: dict[str, Any], path: Path) -> None:
-    """Write to a temporary name, then rename: killed at any moment, a whole checkpoint is there."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        torch.save(checkpoint, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def _rng(device: torch.device) -> dict[str, Any]:
-    cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-    return {"python": random.getstate(), "cpu": torch.get_rng_state(), "cuda": cuda}
-
-
-def _set_rng(states: dict[str, Any], device: torch.device) -> None:
-    random.setstate(states["python"])
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(states["cuda"], device)
+    parts = Parts(
+        model=model,
+        optimizer=optimizer,
+        sampler=training.sampler,
+        others={"extra": Tensors(training.extra, training.device), **(others or {})},
+        is_gathered=is_gathered,
+    )
+    policy = SavePolicy(every=training.options.save_every)
+    training.checkpoint = Checkpoint(training.options.checkpoint, parts, policy=policy)
+    try:
+        training.step = training.checkpoint.resume_or_start().step
+    except GapfinderError as error:
+        raise SystemExit(f"{error}") from error

@@ -6,8 +6,8 @@ less memory in between. gapfinder should find: per layer and step one all-gather
 backward; a third less communication than train_fsdp.py.
 """
 
-from sharded import read_whole, sharded_network, write_whole
-from template import parser, resume, start
+from sharded import resume_whole, sharded_network
+from template import parser, start
 from torch import optim
 from torch.nn.functional import cross_entropy
 
@@ -17,7 +17,7 @@ def main() -> None:
     training = start(parser(__doc__).parse_args())
     model = sharded_network(training, reshard_after_forward=False)
     optimizer = optim.AdamW(model.parameters(), lr=1e-3)
-    resume(training, model, optimizer, read=read_whole, write=write_whole)
+    resume_whole(training, model, optimizer)
     for inputs, targets in training.batches():
         loss = cross_entropy(model(inputs), targets)
         loss.backward()

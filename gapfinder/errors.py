@@ -41,3 +41,11 @@ class NsysError(GapfinderError):
     """nsys is missing or failed (exit code 4)."""
 
     exit_code = 4
+
+
+class CheckpointError(GapfinderError):
+    """A checkpoint of a training cannot be written, read or continued (exit code 2)."""
+
+
+class SelfCheckError(GapfinderError):
+    """The ranks of a training are not fit to begin together (exit code 2)."""

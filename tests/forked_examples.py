@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -22,6 +23,8 @@ sys.path.insert(0, str(EXAMPLES))
 import sharded  # noqa: E402, F401 (loads what takes long to load)
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402 (an optimizer's first step loads it)
+
+from gapfinder.training.checkpoint.files import read_manifest, write_content, write_manifest  # noqa: E402
 
 _LONGEST_S = 60
 
@@ -61,20 +64,23 @@ def start(job: dict, *, rank: int, port: int, output: int) -> int:
         os._exit(code)
 
 
-def spoil(path: Path, *, part: str) -> None:
-    """Give the checkpoint what it would have if a training forgot one of its five parts."""
-    saved = torch.load(path, weights_only=True)
-    if part == "parameters":
-        saved["parameters"] = {name: torch.zeros_like(value) for name, value in saved["parameters"].items()}
+def spoil(folder: Path, *, part: str) -> None:
+    """Give the newest checkpoint what it would have if a training forgot one of its five parts."""
+    newest = max(folder.glob("step-*"))
+    saved = torch.load(newest / "rank0.pt", weights_only=True)
+    if part == "model":
+        saved["model"] = {name: torch.zeros_like(value) for name, value in saved["model"].items()}
     elif part == "optimizer":
         saved["optimizer"]["state"] = {}
     elif part == "rng":
-        saved["ranks"][0]["rng"]["cpu"] = torch.Generator().get_state()
-    elif part == "index":
-        saved["sampler"]["index"] = 0
+        saved["rng"]["torch"] = torch.Generator().get_state()
+    elif part == "sampler":
+        saved["sampler"]["consumed"] = 0
     else:
         saved["step"] = 0
-    torch.save(saved, path)
+    size, checksum = write_content(newest / "rank0.pt", saved)
+    manifest = read_manifest(newest / "rank0.json")
+    write_manifest(newest / "rank0.json", replace(manifest, bytes=size, sha256=checksum))
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES_FOLDER = ROOT / "examples"
 EXAMPLES = sorted(EXAMPLES_FOLDER.glob("train_*.py"))
 TWO = [path.stem for path in EXAMPLES if path.stem != "train_plain"]
-PARTS = ("parameters", "optimizer", "rng", "index", "step")
+PARTS = ("model", "optimizer", "rng", "sampler", "step")
 # a small epoch: 1,024 samples in batches of 128 are 8 steps in one process and 4 in two, so that 10 steps cross one
 SMALL = ["--width", "32", "--depth", "2", "--batch", "128", "--log-every", "1", "--save-every", "3"]
 STEPS, STOP = 10, 5
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 
 
 def job(name: str, *options: str, ranks: int = 1) -> dict:
@@ -74,9 +74,8 @@ def test_the_slow_rank_of_two_is_found_by_a_run_under_torchrun(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     training = [EXAMPLES_FOLDER / "train_slow_rank.py", *SMALL, "--save-every", "99", "--steps", "9", "--slow-ms", "80"]
     command = [sys.executable, "-m", "gapfinder", "run", "-o", tmp_path / "run", "--", *torchrun, *training]
-    environment = {**ENVIRONMENT, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("step 9 loss ")]

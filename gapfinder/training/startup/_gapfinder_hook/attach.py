@@ -46,6 +46,11 @@ def attach(torch: ModuleType) -> None:
         one.fail(error)
 
 
+def recorder_here() -> Recorder | None:
+    """Return what marks this process's training; None where the hook is not at work."""
+    return _recorders[0] if _recorders else None
+
+
 def attach_save(saver: ModuleType) -> None:
     """Mark what torch.distributed.checkpoint saves."""
     for one in _recorders:

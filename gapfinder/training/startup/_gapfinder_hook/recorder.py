@@ -51,6 +51,7 @@ class Recorder:
         self._round, self._synchronising = OptimizerRound(), Synchronising()
         self._thread = 0
         self._has_begun = self._has_pass = False
+        self._is_told = self._is_in_told_step = False
         self._is_in_optimizer = self._is_saving = self._is_collecting = False
         self._step: Any = None
         self._micro_step: Any = None
@@ -147,8 +148,25 @@ class Recorder:
         if self._is_in_optimizer:
             self._is_in_optimizer = False
             self._pop()
-        if (self._has_pass or self.phase is OVER) and self._round.is_complete():
+        if (self._has_pass or self.phase is OVER) and self._round.is_complete() and not self._is_told:
             self._finish_step()
+        return True
+
+    @_harmless
+    def enter_told_step(self) -> bool:
+        """Begin a step that the script tells: from now on steps end where it says so, and not with an optimizer."""
+        self._is_told = True
+        self._is_marking()
+        if self._is_in_told_step or get_ident() != self._thread:
+            return False
+        self._is_in_told_step = True
+        return True
+
+    @_harmless
+    def leave_told_step(self) -> bool:
+        """End that step."""
+        self._is_in_told_step = False
+        self._finish_step()
         return True
 
     def fail(self, error: Exception) -> None:
