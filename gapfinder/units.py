@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_MANY_TIMES = 10
+_MANY_TIMES = 3
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -169,7 +169,7 @@ def format_growth(before: float, after: float) -> str:
     if not before:
         return "new" if after else "0.0 %"
     if after >= _MANY_TIMES * before:
-        return f"{after / before:,.0f} times"
+        return f"{after / before:,.1f} times"
     return f"{_signed(100 * (after - before) / before)} %"
 
 

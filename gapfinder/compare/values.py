@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.metrics import Unit
-from gapfinder.units import format_duration, format_points, format_share
+from gapfinder.units import format_duration, format_growth, format_points, format_share
 
 if TYPE_CHECKING:
     from gapfinder.compare.metrics import Metric
@@ -21,7 +21,8 @@ def format_change(metric: Metric, change: float, *, old: float) -> str:
     amount = format_amount(metric, change)
     if metric.unit is Unit.RATIO or old <= 0:
         return amount
-    return f"{format_share(abs(change) / old)} ({amount})"
+    growth = format_growth(old, old + change) if change > 0 else format_share(-change / old)
+    return f"{growth.removeprefix('+')} ({amount})"
 
 
 def format_amount(metric: Metric, change: float) -> str:
