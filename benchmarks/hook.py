@@ -1,16 +1,25 @@
-"""What the hook costs a training: per step alone and under nsys, in a whole run, and a Python that never sees torch.
+"""What the hook costs a training: per step alone and under nsys, and what it costs a Python that never sees torch.
 
-With and without the hook take turns, and what counts is the median of the differences of pairs, beside the range of the
-middle half of them: a slow moment of a shared machine meets both of a pair alike. A step's time is the thread's own
-processor time. The two models have steps of 5 ms: one of many small operations, like the thread that only launches work
-for a GPU, and one that computes by itself and leaves the hook with cold caches.
+Whole processes without and with the hook take turns, as nothing can be taken out of a running one: replacing
+`Module.__call__` throws away what the interpreter has specialised at every call of a module. Each process tells the
+median of the processor time that its training thread needs for a step, once warm, and the time of all its steps on the
+clock. Of the processes of each kind the best, the median and the worst are printed. A difference of two medians that is
+smaller than the range of either tells nothing; the best ones are least disturbed by whatever else runs.
+
+Beside that, processes of their own measure the time inside the recorder's methods, less that of measuring it. It is
+far steadier, but a lower bound: neither the functions around torch's that call the recorder are in it, nor what it
+displaces from the processor's caches, nor the work that nsys does in threads of its own.
+
+The two models have steps of about 5 ms: one of many small operations, like a thread that only launches work for a GPU,
+and one that computes by itself and leaves the hook with cold caches. Run it where nothing else runs; it takes about two
+minutes there.
 """
 
 from __future__ import annotations
 
-import collections
-import contextlib
+import functools
 import itertools
+import json
 import os
 import shutil
 import statistics
@@ -18,13 +27,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from gapfinder.training.startup._gapfinder_hook.annotators import Annotator
+    from collections.abc import Callable, Sequence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -32,16 +40,37 @@ from gapfinder.training.environment import hook_environment
 
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
-_PAIRS = 40
-_BLOCK = 16  # steps, as many as the hook prepares texts for at once
-_RUN = 200
-_RUNS = 5
-_RUN_SIZES = (8, 50, 2)  # width, depth and batch
+_WARM_UP, _STEPS = 50, 200
+_PAIRS = {"alone": 5, "under nsys": 3}
 _STARTS = 30
+_CALIBRATING_CALLS = 10_000
 _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
 
 
-def _steps(width: int, depth: int, batch: int) -> Callable[[], None]:
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """What every process is started with: environments without and with the hook, what stands before Python, depths."""
+
+    bare: dict[str, str]
+    hooked: dict[str, str]
+    profiler: tuple[str, ...] = ()
+    depths: tuple[str, ...] = ()
+
+    def told(self, command: str, *, is_hooked: bool) -> list[Any]:
+        """Run this file with `command`, and return what it tells in its last line of JSON."""
+        done = subprocess.run(
+            [*self.profiler, sys.executable, __file__, command, *self.depths],
+            env=self.hooked if is_hooked else self.bare,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        told: list[Any] = json.loads([line for line in done.stdout.splitlines() if line.startswith("[")][-1])
+        return told
+
+
+def _training(width: int, batch: int, *, depth: int) -> Callable[[], None]:
     """Return a function that makes a training step of a new model."""
     import torch
 
@@ -59,159 +88,117 @@ def _steps(width: int, depth: int, batch: int) -> Callable[[], None]:
     return step
 
 
-def _sized(width: int, batch: int) -> int:
-    """Return the depth of the model of this width whose step takes 5 ms."""
-    depth = 8
-    for _ in range(3):
-        step = _steps(width, depth, batch)
-        depth = max(1, round(depth * _STEP_NS / statistics.median(_nanoseconds(step) for _ in range(30))))
-    return depth
-
-
-def _nanoseconds(step: Callable[[], None]) -> int:
-    begin = time.thread_time_ns()
-    step()
-    return time.thread_time_ns() - begin
-
-
-@contextlib.contextmanager
-def _unhooked() -> Iterator[None]:
-    """Put back what the hook replaced, as if it were not there."""
-    import torch
-
-    optimizers = sys.modules["torch.optim.optimizer"]
-    functions = (
-        (torch.nn.Module, "__call__"),
-        (torch.autograd, "_engine_run_backward"),
-        (torch.utils.data.dataloader._BaseDataLoaderIter, "__next__"),  # noqa: SLF001
-    )
-    hooked = [(owner, name, getattr(owner, name)) for owner, name in functions]
-    calls = [optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks]  # noqa: SLF001
-    kept = [dict(one) for one in calls]
-    for owner, name, function in hooked:
-        setattr(owner, name, function.__wrapped__)
-    for one in calls:
-        one.clear()
-    yield
-    for owner, name, function in hooked:
-        setattr(owner, name, function)
-    for one, before in zip(calls, kept, strict=True):
-        one.update(before)
-
-
-def _block(step: Callable[[], None]) -> float:
-    """Return the mean of a block of steps, in µs, after one that meets what has just been replaced."""
-    step()
-    return statistics.fmean(_nanoseconds(step) for _ in range(_BLOCK)) / 1000
-
-
-def _compare_steps() -> None:
-    """Print the step of each model without the hook, and how much longer it is with it."""
-    for title, (width, batch) in _SIZES.items():
-        with _unhooked():
-            depth = _sized(width, batch)
-            step = _steps(width, depth, batch)
-        pairs = []
-        for number in range(_PAIRS):
-            without = with_hook = 0.0
-            for is_hooked in (True, False) if number % 2 else (False, True):
-                if is_hooked:
-                    with_hook = _block(step)
-                else:
-                    with _unhooked():
-                        without = _block(step)
-            pairs.append((without, with_hook))
-        bare = statistics.median(without for without, _ in pairs)
-        added, text = _middle([with_hook - without for without, with_hook in pairs], "µs")
-        print(f"  {title}: step {bare:.0f} µs of {depth} modules, with the hook {text}: {added / bare:+.2%}")
-
-
-def _middle(values: list[float], unit: str) -> tuple[float, str]:
-    """Return the median, and it with the range of the middle half."""
-    low, middle, high = statistics.quantiles(values, n=4)
-    return middle, f"{middle:+.1f} {unit} (middle half {low:+.1f} to {high:+.1f})"
-
-
-def _run() -> None:
-    """Print the time that 200 steps take, in ms."""
-    step = _steps(*map(int, sys.argv[2:]))
-    begin = time.perf_counter_ns()
-    for _ in range(_RUN):
+def _median_ns(step: Callable[[], None], *, count: int) -> float:
+    """Return the median of the processor time of a step in this thread."""
+    times = []
+    for _ in range(count):
+        begin = time.thread_time_ns()
         step()
-    print((time.perf_counter_ns() - begin) / 1e6)
+        times.append(time.thread_time_ns() - begin)
+    return statistics.median(times)
 
 
-def _count() -> None:
-    """Print how many ranges a step has."""
-    from _gapfinder_hook import annotators
-
-    written: collections.Counter[str] = collections.Counter()
-    find = annotators.find_annotator
-    annotators.find_annotator = lambda torch: _Counting(find(torch), written)
-    step = _steps(4, 1, 2)
-    step()
-    written.clear()
-    for _ in range(_BLOCK):
-        step()
-    print(*(f"{number / _BLOCK:.0f} {kind}" for kind, number in written.items()), sep=" and ", end=" a step\n")
+def _find_depths() -> None:
+    """Tell for each model the depth whose step takes 5 ms."""
+    depths = []
+    for width, batch in _SIZES.values():
+        depth = 8
+        for _ in range(3):
+            step = _training(width, batch, depth=depth)
+            depth = max(1, round(depth * _STEP_NS / _median_ns(step, count=30)))
+        depths.append(depth)
+    print(json.dumps(depths))
 
 
-class _Counting:
-    """An annotator whose ranges and marks are counted."""
-
-    name = "counting"
-
-    def __init__(self, annotator: Annotator, written: collections.Counter[str]) -> None:
-        self._annotator, self._written = annotator, written
-        self.pop, self.end = annotator.pop, annotator.end
-
-    def pusher(self, text: str) -> Callable[[], object]:
-        return self._counted("ranges", self._annotator.pusher(text))
-
-    def start(self, text: str) -> object:
-        return self.starters([text])[0]()
-
-    def starters(self, texts: list[str]) -> list[Callable[[], object]]:
-        return [self._counted("ranges", start) for start in self._annotator.starters(texts)]
-
-    def marker(self, text: str) -> Callable[[], object]:
-        return self._counted("mark", self._annotator.marker(text))
-
-    def _counted(self, kind: str, write: Callable[[], object]) -> Callable[[], object]:
-        def counted() -> object:
-            self._written[kind] += 1
-            return write()
-
-        return counted
+def _trainings(depths: Sequence[str]) -> list[Callable[[], None]]:
+    """Return the step of each model, warm."""
+    steps = [_training(*size, depth=int(depth)) for size, depth in zip(_SIZES.values(), depths, strict=True)]
+    for step in steps:
+        _median_ns(step, count=_WARM_UP)
+    return steps
 
 
-def _compare_runs(bare: dict[str, str], hooked: dict[str, str], profiler: tuple[str, ...]) -> None:
-    """Print how long 200 steps take on the clock, in runs of their own without and with the hook in turns."""
-    pairs = []
-    for number in range(_RUNS):
-        pair = [0.0, 0.0]
+def _measure_steps(depths: Sequence[str]) -> None:
+    """Tell for each model the median time of a step in µs, and the time of all of them on the clock in ms."""
+    told = []
+    for step in _trainings(depths):
+        begin = time.perf_counter_ns()
+        median = _median_ns(step, count=_STEPS)
+        told.append((median / 1e3, (time.perf_counter_ns() - begin) / 1e6))
+    print(json.dumps(told))
+
+
+def _measure_inside(depths: Sequence[str]) -> None:
+    """Tell for each model how many µs of a step are spent inside the recorder's methods, as a median."""
+    from _gapfinder_hook.recorder import Recorder  # before torch is imported, which puts its methods behind torch's
+
+    spent: list[int] = []
+    for name, method in list(vars(Recorder).items()):
+        if callable(method) and not name.startswith("_"):
+            setattr(Recorder, name, _timed(method, spent))
+    empty = _timed(lambda: None, spent)
+    for _ in range(_CALIBRATING_CALLS):
+        empty()
+    measuring = statistics.median(spent)
+    told = []
+    for step in _trainings(depths):
+        sums = []
+        for _ in range(_STEPS):
+            spent.clear()
+            step()
+            sums.append(sum(spent) - measuring * len(spent))
+        told.append(statistics.median(sums) / 1e3)
+    print(json.dumps(told))
+
+
+def _timed(method: Callable[..., object], spent: list[int]) -> Callable[..., object]:
+    """Return the method, made to add the time of each of its calls in ns."""
+
+    @functools.wraps(method)
+    def timed(*args: object, **kwargs: object) -> object:
+        begin = time.perf_counter_ns()
+        result = method(*args, **kwargs)
+        spent.append(time.perf_counter_ns() - begin)
+        return result
+
+    return timed
+
+
+def _compare(title: str, setting: _Setting) -> None:
+    """Print what processes of both kinds tell, which take turns."""
+    told: dict[bool, list[Any]] = {False: [], True: []}
+    for number in range(_PAIRS[title]):
         for is_hooked in (True, False) if number % 2 else (False, True):
-            told = _said(("run", *map(str, _RUN_SIZES)), hooked if is_hooked else bare, profiler=profiler)
-            pair[is_hooked] = next(float(line) for line in told if line.replace(".", "").isdigit())
-        pairs.append(pair)
-    without = statistics.median(pair[0] for pair in pairs)
-    added, text = _middle([with_hook - bare for bare, with_hook in pairs], "ms")
-    print(f"  {_RUN} steps on the clock: {without:.0f} ms, with the hook {text}: {added / without:+.2%}")
+            told[is_hooked].append(setting.told("steps", is_hooked=is_hooked))
+    inside = setting.told("inside", is_hooked=True)
+    print(f"{title}, {_PAIRS[title]} processes of each kind: best, median, worst")
+    for place, model in enumerate(_SIZES):
+        print(f"  {model}, {setting.depths[place]} modules")
+        for column, what, unit in ((0, "step, processor time", "µs"), (1, f"{_STEPS} steps on the clock", "ms")):
+            bare, hooked = (_spread([one[place][column] for one in told[kind]]) for kind in (False, True))
+            print(f"    {what}: without {_row(bare, unit)}; with the hook {_row(hooked, unit)}")
+            best, median = (
+                f"{with_hook - without:+.0f} {unit} ({with_hook / without - 1:+.2%})"
+                for without, with_hook in list(zip(bare, hooked, strict=True))[:2]
+            )
+            print(f"      added: {best} of the best, {median} of the medians")
+        print(f"    inside the recorder: {inside[place]:.0f} µs a step ({inside[place] * 1e3 / _STEP_NS:.2%} of 5 ms)")
 
 
-def _start(environment: dict[str, str]) -> float:
-    """Return the processor time that a Python needs to do nothing, in ms."""
-    child = subprocess.Popen([sys.executable, "-c", ""], env=environment)
-    _, code, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(code)
+def _spread(values: list[float]) -> tuple[float, float, float]:
+    return min(values), statistics.median(values), max(values)
+
+
+def _row(values: tuple[float, ...], unit: str) -> str:
+    return f"{', '.join(f'{value:.0f}' for value in values)} {unit}"
+
+
+def _start_ms(environment: dict[str, str]) -> float:
+    """Return the processor time that a Python takes which does nothing, in ms."""
+    started = subprocess.Popen([sys.executable, "-c", ""], env=environment)
+    _, _, used = os.wait4(started.pid, 0)
+    started.returncode = 0
     return (used.ru_utime + used.ru_stime) * 1000
-
-
-def _said(command: tuple[str, ...], environment: dict[str, str], *, profiler: tuple[str, ...] = ()) -> list[str]:
-    """Run this file with `command` and return what it prints."""
-    parts = [*profiler, sys.executable, __file__, *command]
-    done = subprocess.run(parts, env=environment, capture_output=True, text=True, check=True, timeout=300)
-    return done.stdout.splitlines()
 
 
 def main() -> None:
@@ -220,18 +207,23 @@ def main() -> None:
         folder = Path(name)
         bare = os.environ | {"OMP_NUM_THREADS": "1"}
         hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
-        print(*_said(("count",), hooked))
-        profilers: dict[str, tuple[str, ...]] = {"alone": ()}
+        depths = tuple(map(str, _Setting(bare=bare, hooked=hooked).told("depths", is_hooked=False)))
+        _compare("alone", _Setting(bare=bare, hooked=hooked, depths=depths))
         if shutil.which("nsys"):
-            profilers["under nsys"] = (*_NSYS, f"--output={folder / 'report'}")
-        for title, profiler in profilers.items():
-            told = [line for line in _said(("steps",), hooked, profiler=profiler) if line.startswith("  ")]
-            print(title, *told, sep="\n")
-            _compare_runs(bare, hooked, profiler)
-        starts = [(_start(bare), _start(hooked)) for _ in range(_STARTS)]
+            profiler = (*_NSYS, f"--output={folder / 'report'}")
+            _compare("under nsys", _Setting(bare=bare, hooked=hooked, depths=depths, profiler=profiler))
+        starts = [(_start_ms(bare), _start_ms(hooked)) for _ in range(_STARTS)]
     without, with_hook = (min(values) for values in zip(*starts, strict=True))
     print(f"start of Python: {without:.1f} ms, with the hook {with_hook - without:+.1f} ms")
 
 
 if __name__ == "__main__":
-    {"steps": _compare_steps, "run": _run, "count": _count}.get("".join(sys.argv[1:2]), main)()
+    match sys.argv[1:]:
+        case []:
+            main()
+        case ["depths"]:
+            _find_depths()
+        case ["steps", *depths]:
+            _measure_steps(depths)
+        case ["inside", *depths]:
+            _measure_inside(depths)

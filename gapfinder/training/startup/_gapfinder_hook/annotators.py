@@ -82,7 +82,7 @@ class NvtxAnnotator:
         self.pop = functools.partial(lib.pop_range, handle)
         self.pusher("gapfinder")()  # whatever an unknown release lacks shows here, not inside the training
         self.pop()
-        token = lib.start_range(self._make("gapfinder"), handle)
+        token = self.starters(["gapfinder"])[0]()
         is_pair = isinstance(token, tuple)  # from 0.2.12 on
         self.end: Callable[[Any], object] = (lambda pair: lib.end_range(*pair)) if is_pair else lib.end_range
         self.end(token)
@@ -101,9 +101,10 @@ class NvtxAnnotator:
         # once. Many texts at once: one alone, when the caches hold what the training needs, takes ten times as long.
         while len(self._reused) < len(texts):
             self._reused.append(self._make(f"gapfinder {len(self._reused)}"))
-        for attributes, text in zip(self._reused, texts):
+        reused = self._reused[: len(texts)]
+        for attributes, text in zip(reused, texts):
             attributes.message = self._lib.RegisteredString(self._handle, text)
-        return [functools.partial(self._lib.start_range, attributes, self._handle) for attributes in self._reused]
+        return [functools.partial(self._lib.start_range, attributes, self._handle) for attributes in reused]
 
     def marker(self, text: str) -> Write:
         return functools.partial(self._lib.mark, self._make(text), self._handle)
