@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,22 +51,24 @@ _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", 
 class _Setting:
     """What every process is started with: environments without and with the hook, what stands before Python, depths."""
 
+    folder: Path
     bare: dict[str, str]
     hooked: dict[str, str]
     profiler: tuple[str, ...] = ()
     depths: tuple[str, ...] = ()
 
     def told(self, command: str, *, is_hooked: bool) -> list[Any]:
-        """Run this file with `command`, and return what it tells in its last line of JSON."""
-        done = subprocess.run(
-            [*self.profiler, sys.executable, __file__, command, *self.depths],
+        """Run this file with `command`, and return what it tells, in a file: nsys writes to stdout too."""
+        file = self.folder / "told.json"
+        file.unlink(missing_ok=True)
+        subprocess.run(
+            [*self.profiler, sys.executable, __file__, str(file), command, *self.depths],
             env=self.hooked if is_hooked else self.bare,
             capture_output=True,
-            text=True,
             check=True,
-            timeout=120,
+            timeout=300,
         )
-        told: list[Any] = json.loads([line for line in done.stdout.splitlines() if line.startswith("[")][-1])
+        told: list[Any] = json.loads(file.read_text(encoding="utf-8"))
         return told
 
 
@@ -98,8 +100,8 @@ def _median_ns(step: Callable[[], None], *, count: int) -> float:
     return statistics.median(times)
 
 
-def _find_depths() -> None:
-    """Tell for each model the depth whose step takes 5 ms."""
+def _find_depths() -> list[int]:
+    """Return for each model the depth whose step takes 5 ms."""
     depths = []
     for width, batch in _SIZES.values():
         depth = 8
@@ -107,7 +109,7 @@ def _find_depths() -> None:
             step = _training(width, batch, depth=depth)
             depth = max(1, round(depth * _STEP_NS / _median_ns(step, count=30)))
         depths.append(depth)
-    print(json.dumps(depths))
+    return depths
 
 
 def _trainings(depths: Sequence[str]) -> list[Callable[[], None]]:
@@ -118,18 +120,18 @@ def _trainings(depths: Sequence[str]) -> list[Callable[[], None]]:
     return steps
 
 
-def _measure_steps(depths: Sequence[str]) -> None:
-    """Tell for each model the median time of a step in µs, and the time of all of them on the clock in ms."""
+def _measure_steps(depths: Sequence[str]) -> list[tuple[float, float]]:
+    """Return for each model the median time of a step in µs, and the time of all of them on the clock in ms."""
     told = []
     for step in _trainings(depths):
         begin = time.perf_counter_ns()
         median = _median_ns(step, count=_STEPS)
         told.append((median / 1e3, (time.perf_counter_ns() - begin) / 1e6))
-    print(json.dumps(told))
+    return told
 
 
-def _measure_inside(depths: Sequence[str]) -> None:
-    """Tell for each model how many µs of a step are spent inside the recorder's methods, as a median."""
+def _measure_inside(depths: Sequence[str]) -> list[float]:
+    """Return for each model how many µs of a step are spent inside the recorder's methods, as a median."""
     from _gapfinder_hook.recorder import Recorder  # before torch is imported, which puts its methods behind torch's
 
     spent: list[int] = []
@@ -148,7 +150,7 @@ def _measure_inside(depths: Sequence[str]) -> None:
             step()
             sums.append(sum(spent) - measuring * len(spent))
         told.append(statistics.median(sums) / 1e3)
-    print(json.dumps(told))
+    return told
 
 
 def _timed(method: Callable[..., object], spent: list[int]) -> Callable[..., object]:
@@ -182,7 +184,10 @@ def _compare(title: str, setting: _Setting) -> None:
                 for without, with_hook in list(zip(bare, hooked, strict=True))[:2]
             )
             print(f"      added: {best} of the best, {median} of the medians")
-        print(f"    inside the recorder: {inside[place]:.0f} µs a step ({inside[place] * 1e3 / _STEP_NS:.2%} of 5 ms)")
+        print(
+            f"    inside the recorder: {inside[place]:.0f} µs a step ({inside[place] * 1e3 / _STEP_NS:.2%} of 5 ms)",
+            flush=True,
+        )
 
 
 def _spread(values: list[float]) -> tuple[float, float, float]:
@@ -207,23 +212,25 @@ def main() -> None:
         folder = Path(name)
         bare = os.environ | {"OMP_NUM_THREADS": "1"}
         hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
-        depths = tuple(map(str, _Setting(bare=bare, hooked=hooked).told("depths", is_hooked=False)))
-        _compare("alone", _Setting(bare=bare, hooked=hooked, depths=depths))
+        setting = _Setting(folder=folder, bare=bare, hooked=hooked)
+        setting = replace(setting, depths=tuple(map(str, setting.told("depths", is_hooked=False))))
+        _compare("alone", setting)
         if shutil.which("nsys"):
-            profiler = (*_NSYS, f"--output={folder / 'report'}")
-            _compare("under nsys", _Setting(bare=bare, hooked=hooked, depths=depths, profiler=profiler))
+            _compare("under nsys", replace(setting, profiler=(*_NSYS, f"--output={folder / 'report'}")))
         starts = [(_start_ms(bare), _start_ms(hooked)) for _ in range(_STARTS)]
     without, with_hook = (min(values) for values in zip(*starts, strict=True))
     print(f"start of Python: {without:.1f} ms, with the hook {with_hook - without:+.1f} ms")
 
 
+def _tell(file: str, command: str, *depths: str) -> None:
+    """Write what a process of this benchmark measures."""
+    commands: dict[str, Callable[[Sequence[str]], Sequence[object]]]
+    commands = {"depths": lambda _: _find_depths(), "steps": _measure_steps, "inside": _measure_inside}
+    Path(file).write_text(json.dumps(commands[command](depths)), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case []:
-            main()
-        case ["depths"]:
-            _find_depths()
-        case ["steps", *depths]:
-            _measure_steps(depths)
-        case ["inside", *depths]:
-            _measure_inside(depths)
+    if sys.argv[1:]:
+        _tell(*sys.argv[1:])
+    else:
+        main()
