@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_MANY_TIMES = 10
+MANY_TIMES = 3  # from here on a percentage is hard to read
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -168,8 +168,9 @@ def format_growth(before: float, after: float) -> str:
     """Return (after - before) / before as a percentage with its sign ("+19.9 %"); far above, how many times as much."""
     if not before:
         return "new" if after else "0.0 %"
-    if after >= _MANY_TIMES * before:
-        return f"{after / before:,.0f} times"
+    if after >= MANY_TIMES * before:
+        times = after / before
+        return f"{times:.1f} times" if times < 100 else f"{times:,.0f} times"  # noqa: PLR2004
     return f"{_signed(100 * (after - before) / before)} %"
 
 

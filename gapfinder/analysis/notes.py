@@ -46,12 +46,13 @@ def payload_notes(undecoded: int) -> tuple[str, ...]:
 
 
 def _asked_notes(settings: Settings) -> Iterator[str]:
-    """Say what part of the capture was asked for: a settings file may have done it unseen."""
+    """Say what part of the capture is measured: a settings file may have chosen it, or `gapfinder run` by itself."""
     if settings.window is not None:
         start, end = settings.window
         yield f"only the window from {format_time(start)} to {format_time(end)} was asked for"
     if settings.step_range is not None:
-        yield f"only the steps {settings.step_range[0]} to {settings.step_range[1] - 1} are measured, as was asked for"
+        first, end = settings.step_range
+        yield f"only the steps {first} to {end - 1} are measured; --steps of gapfinder analyze chooses others"
     if settings.gpus:
         yield f"only GPU {', '.join(map(str, settings.gpus))} was asked for"
 

@@ -97,6 +97,8 @@ def _not_told(analysis: Analysis, frame: pd.DataFrame) -> str:
         told.append("waiting cannot be told, as no lane has a partner here")
     if (frame["bytes"] == NOT_KNOWN).all():
         told.append("sizes and bandwidths need NCCL's NVTX payloads")
+        if analysis.link is not None and analysis.link.bandwidth is not None and not analysis.link.is_detected:
+            link = " The bandwidth given for the link changes nothing without them."
     elif analysis.link is not None:
         link = f" Ideal times are those of the link: {analysis.link.reason}."
         if analysis.link.bandwidth is None:

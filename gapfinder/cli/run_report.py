@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.capture.folder import write_whole
-from gapfinder.capture.outcome import Outcome, format_ranks, outcome_of, outcome_sentences
+from gapfinder.capture.outcome import Outcome, outcome_of, outcome_sentences
 from gapfinder.cli.recording import record_analysis
 from gapfinder.cli.streams import say
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError, NsysError, visible
@@ -95,7 +95,6 @@ def _analyse(captured: Captured, *, request: RunRequest, nsys: Nsys, keeps_histo
         files = [path for report, path in exports if report.session == session]
         analysis, settings, sentences = _measured(files, captured=captured, request=request)
         yield from sentences
-        yield from _ranks_without_gpu(analysis)
         name = "analysis" if len(sessions) == 1 else f"analysis.{session}"
         page = "report" if len(sessions) == 1 else f"report.{session}"
         _write_results(analysis, data=captured.folder / f"{name}.json", page=captured.folder / f"{page}.html")
@@ -186,15 +185,6 @@ def _analysis(files: Sequence[Path], *, settings: Settings) -> Analysis:
     from gapfinder.findings import explained
 
     return explained(analyze(load_profiles(files), settings=settings))
-
-
-def _ranks_without_gpu(analysis: Analysis) -> Iterator[str]:
-    """Name the ranks without GPU work where others have some."""
-    with_work = {process.rank for process in analysis.processes if process.lanes and process.rank is not None}
-    world = max((process.world_size or 0 for process in analysis.processes), default=0)
-    missing = sorted(set(range(world)) - with_work)
-    if with_work and missing:
-        yield f"no GPU work was captured of {format_ranks(missing)}, of {world} in all"
 
 
 def _shown(folder: Path) -> Path:

@@ -54,4 +54,5 @@ def _judgement(limit: Absolute, estimate: Estimate, *, candidate: Snapshot, step
         new_steps=steps,
         finding=explained.finding,
         cause=explained.cause,
+        explanation=explained.words,
     )

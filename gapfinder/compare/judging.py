@@ -33,6 +33,7 @@ def blank(limit: Limit, sentence: str) -> Judgement:
         new_steps=0,
         finding=None,
         cause=None,
+        explanation="",
         sentence=sentence,
     )
 

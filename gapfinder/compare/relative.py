@@ -141,6 +141,7 @@ class Pair:
             new_steps=change.steps[1],
             finding=explained.finding,
             cause=explained.cause,
+            explanation=explained.words,
         )
 
     def _label(self, row: int, *, scope: Scope) -> str:

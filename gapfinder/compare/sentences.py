@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.metrics import Scope
-from gapfinder.compare.values import format_amount, format_change, format_value
+from gapfinder.compare.values import format_amount, format_change, format_move, format_value
 from gapfinder.compare.verdict import Result
 from gapfinder.units import format_count
 
@@ -29,7 +29,7 @@ def relative_sentence(limit: Relative, change: Change, *, place: str) -> str:
     moved = f"stayed at {new_text}"
     if old_text != new_text:
         verb = "rose" if new > old else "fell"
-        moved = f"{verb} from {old_text} to {new_text}, by {format_change(metric, new - old, old=old)}"
+        moved = f"{verb} from {old_text} to {new_text}, {format_move(metric, old=old, new=new)}"
     head = f"{metric.words} of {place} {moved}, {_noise_words(change)}"
     is_share = limit.share is not None and limit.share * old == change.allowed
     bound = format_change(metric, change.allowed, old=old) if is_share else format_amount(metric, change.allowed)

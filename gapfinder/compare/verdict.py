@@ -47,6 +47,7 @@ class Judgement:
         old_steps, new_steps: how many steps the values stand on; 0 for a whole capture.
         finding: code of the finding that explains why it got worse; None where none does.
         cause: of blank time, where no finding explains it.
+        explanation: how `sentence` ends where a finding or a cause explains it; empty elsewhere.
         sentence: all of it in one sentence; why not, where it is unknown.
     """
 
@@ -67,6 +68,7 @@ class Judgement:
     new_steps: int
     finding: str | None
     cause: str | None
+    explanation: str
     sentence: str
 
 

@@ -111,10 +111,14 @@ def _unmatched(analysis: Analysis) -> str:
 
 
 def _ideals(analysis: Analysis) -> str:
-    """Return what ideal times rest on, where there are any."""
-    if analysis.link is None or all(one.ideal_share is None for one in analysis.collectives):
+    """Return what ideal times rest on, where there are any, and that a given link was of no use where it was not."""
+    link = analysis.link
+    if link is None:
         return ""
-    return f" Ideal times are those of the link: {analysis.link.reason}."
+    if all(one.ideal_share is None for one in analysis.collectives):
+        is_given = link.bandwidth is not None and not link.is_detected
+        return " The bandwidth given for the link changes nothing: no sizes were captured." if is_given else ""
+    return f" Ideal times are those of the link: {link.reason}."
 
 
 def _buckets(analysis: Analysis) -> str:

@@ -63,15 +63,32 @@ def test_every_report_is_the_same_each_time_and_holds_no_control_character(form,
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
+def one_line(verdict, form):
+    return " ".join(CHECK_RENDERERS[form](verdict).replace("\\", "").split())
+
+
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_reports_for_people_say_every_sentence(form):
     for made, word in ((passing, "PASS"), (failing, "FAIL"), (inconclusive, "INCONCLUSIVE"), (unknown, "INCONCLUSIVE")):
         verdict = made()
-        report = " ".join(CHECK_RENDERERS[form](verdict).replace("\\", "").split())
+        report = one_line(verdict, form)
         assert word in report
-        sentences = [one.sentence for one in verdict.judgements] + list(verdict.reasons) + list(verdict.notes)
+        sentences = [one.sentence.removesuffix(one.explanation) for one in verdict.judgements]
+        sentences += [*verdict.reasons, *verdict.notes]
         assert sentences
         assert [sentence for sentence in sentences if " ".join(sentence.split()) not in report] == []
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_what_explains_several_breaches_is_said_once(form):
+    verdict = failing()
+    breaches = [one for one in verdict.breaches if one.finding == "overlap-broken"]
+    (explanation,) = {one.explanation for one in breaches}
+    assert explanation == ": overlap-broken (About overlap-broken; 30.0 % of all time, new since the baseline)"
+    report = one_line(verdict, form)
+    assert report.count(explanation) == 1
+    assert report.count("would be allowed: overlap-broken, as above") == len(breaches) - 1 > 0
+    assert report.index(explanation) < report.index("as above")
 
 
 def test_text_is_at_most_100_columns_wide():

@@ -99,7 +99,7 @@ def test_torch_writes_where_the_package_is_missing(monkeypatch):
     nvtx = SimpleNamespace(range_pop=lambda: None, range_end=calls.append, mark=calls.append)
     nvtx.range_push = nvtx.range_start = calls.append
     annotator = find_annotator(SimpleNamespace(cuda=SimpleNamespace(nvtx=nvtx)))
-    annotator.push("forward")
+    annotator.pusher("forward")()
     assert (annotator.name, calls[-1]) == ("torch.cuda.nvtx", "forward")
 
 

@@ -27,7 +27,15 @@ def capture(tmp_path_factory):
     options = ["--trace=nvtx", "--sample=none", "--cpuctxsw=none", f"--output={folder / 'report'}"]
     options += ["--capture-range=nvtx", f"--nvtx-capture={CAPTURE_RANGE}", "--capture-range-end=stop"]
     commands = (
-        ["nsys", "profile", *options, "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0", sys.executable, *_LAUNCH],
+        [
+            "nsys",
+            "profile",
+            *options,
+            "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+            sys.executable,
+            *_LAUNCH,
+            folder / "checkpoint",
+        ],
         ["nsys", "export", "--type=sqlite", f"--output={folder / 'report.sqlite'}", folder / "report.nsys-rep"],
     )
     for command in commands:
@@ -58,6 +66,17 @@ def test_both_ranks_are_captured_in_the_window_of_one(capture):
             assert own[pid, name] >= 2 * len(steps)
     assert own[first.pid, "gapfinder capture"] == 1
     assert own[second.pid, "gapfinder capture"] == 0
+
+
+@pytest.mark.nsys
+@pytest.mark.slow
+def test_a_distributed_checkpoint_is_marked_once_in_each_rank(capture):
+    profile, statuses = capture
+    saved = profile.ranges[(profile.ranges["domain"] == "gapfinder") & (profile.ranges["name"] == "checkpoint")]
+    assert sorted(_pids(saved)) == sorted(status.pid for status in statuses)
+    for pid, start, end in zip(_pids(saved), saved["start"], saved["end"], strict=True):
+        inside = profile.ranges[(_pids(profile.ranges) == pid) & (profile.ranges["name"] == "step 4")]
+        assert inside["start"].item() < start < end < inside["end"].item()
 
 
 @pytest.mark.nsys

@@ -4,20 +4,23 @@ import pytest
 from training_runs import SCENARIOS, outline, run_training
 
 _BOTH = "forward( ) backward( )"
+_LATER = f"{_BOTH} <micro-step 1 {_BOTH} micro-step 1> <micro-step 2 sync {_BOTH} micro-step 2 sync>"
 _ONE = f"<micro-step 0 {_BOTH} micro-step 0>"
 _TWO = f"{_ONE} <micro-step 1 {_BOTH} micro-step 1>"
 _SYNCHRONISING = f"{_TWO} <micro-step 2 sync {_BOTH} micro-step 2 sync>"
 _AGAIN = "<micro-step 0 forward( ) backward( ) backward( ) micro-step 0>"
-_WITH_LOSS = "data loading( ) <micro-step 0 forward( ) forward( ) backward( ) micro-step 0> optimizer( )"
+_WITH_LOSS = "forward( ) forward( ) backward( )"
 
 # In each, the step of the section before is still open, and the last one stays so.
 _EXPECTED = {
     # Nothing of what came before the training: a validation without gradients, a file saved.
     "plain": (
-        f"gapfinder( ) <gapfinder gapfinder> <step 0 data loading( ) {_WITH_LOSS} step 0> "
-        f"<step 1 {_WITH_LOSS} step 1> <step 2 data loading( ) checkpoint( )"
+        "gapfinder( ) <gapfinder gapfinder> "
+        f"<step 0 data loading( ) data loading( ) <micro-step 0 {_WITH_LOSS} micro-step 0> optimizer( ) step 0> "
+        f"<step 1 data loading( ) {_WITH_LOSS} optimizer( ) step 1> <step 2 data loading( ) checkpoint( )"
     ),
-    "accumulation": f"{_SYNCHRONISING} optimizer( ) <step 3 {_SYNCHRONISING} optimizer( ) step 3> <step 4",
+    # A second pass shows that there are micro-steps; the one before it has had no range.
+    "accumulation": f"{_LATER} optimizer( ) <step 3 {_SYNCHRONISING} optimizer( ) step 3> <step 4",
     "two at once": (
         f"{_ONE} optimizer( ) optimizer( ) <step 5 {_ONE} optimizer( ) optimizer( ) step 5> "
         f"<step 6 {_ONE} optimizer( ) optimizer( ) step 6> <step 7"

@@ -26,8 +26,8 @@ PAGE = Page(
     ),
     change=(
         (
-            "Mark the phases of a step with NVTX ranges (torch.cuda.nvtx.range) and capture again with "
-            "--trace=cuda,nvtx,osrt: the range then names the cause."
+            "Capture again with `gapfinder run`, which marks the phases of a step by itself, or mark them with NVTX "
+            "ranges (torch.cuda.nvtx.range) and capture with --trace=cuda,nvtx,osrt: the range then names the cause."
         ),
         "Move metrics, logging and Python loops out of the step, or into another process.",
         (

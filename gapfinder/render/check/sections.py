@@ -8,9 +8,9 @@ from gapfinder.compare.verdict import Outcome, Result
 from gapfinder.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from gapfinder.compare.verdict import Verdict
+    from gapfinder.compare.verdict import Judgement, Verdict
 
 
 def headline(verdict: Verdict) -> str:
@@ -27,10 +27,22 @@ def headline(verdict: Verdict) -> str:
 def sections(verdict: Verdict) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield (title, sentences) of everything there is to say, worst first."""
     told = {
-        "Worse than allowed": tuple(one.sentence for one in verdict.breaches),
+        "Worse than allowed": tuple(_explained_once(verdict.breaches)),
         "Could not be answered": verdict.unknown,
         "Better": tuple(one.sentence for one in verdict.improvements),
         "Within the limits": tuple(one.sentence for one in verdict.of(Result.KEPT)),
         "Worth knowing": verdict.notes,
     }
     return ((title, sentences) for title, sentences in told.items() if sentences)
+
+
+def _explained_once(breaches: Sequence[Judgement]) -> Iterator[str]:
+    """Yield the sentence of each breach; an explanation that was given before is only named."""
+    given: set[str] = set()
+    for one in breaches:
+        if one.explanation and one.explanation in given:
+            name = one.finding or (one.cause or "").replace("_", " ")
+            yield f"{one.sentence.removesuffix(one.explanation)}: {name}, as above"
+        else:
+            yield one.sentence
+        given.add(one.explanation)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -11,18 +12,23 @@ if TYPE_CHECKING:
 DOMAIN = "gapfinder"
 _MOST_KNOWN = 256
 
+Write = Callable[[], Any]
+
 
 class Annotator(Protocol):
-    """Writes NVTX events; `push` and `pop` nest per thread, `start` and `end` stand alone."""
+    """Writes NVTX events; what is pushed and popped nests per thread, what is started and ended stands alone.
+
+    `pusher`, `starters` and `marker` bind texts, so that writing is one call of a compiled function.
+    """
 
     @property
     def name(self) -> str | None: ...
-    def push(self, text: str) -> None: ...
-    def pop(self) -> None: ...
+    def pusher(self, text: str) -> Write: ...
+    def pop(self) -> object: ...
     def start(self, text: str) -> Any: ...
-    def end(self, token: Any) -> None: ...
-    def mark(self, text: str) -> None: ...
-    def expect(self, texts: list[str]) -> None: ...
+    def starters(self, texts: list[str]) -> list[Write]: ...
+    def end(self, token: Any) -> object: ...
+    def marker(self, text: str) -> Write: ...
 
 
 class UnavailableError(Exception):
@@ -34,12 +40,17 @@ class Silence:
 
     name = None
 
-    def push(self, text: str) -> None: ...
+    def pusher(self, text: str) -> Write:
+        return functools.partial(self.start, text)
+
     def pop(self) -> None: ...
     def start(self, text: str) -> Any: ...
+    def starters(self, texts: list[str]) -> list[Write]:
+        return [self.pusher(text) for text in texts]
+
     def end(self, token: Any) -> None: ...
-    def mark(self, text: str) -> None: ...
-    def expect(self, texts: list[str]) -> None: ...
+    def marker(self, text: str) -> Write:
+        return self.pusher(text)
 
 
 class NvtxAnnotator:
@@ -61,48 +72,42 @@ class NvtxAnnotator:
             domain = object.__new__(lib.Domain)
             domain.handle = lib.DomainHandle(DOMAIN)
             domain.__init__(DOMAIN)
-        make = getattr(domain, "get_event_attributes", None)
-        self._string = lib.RegisteredString
-        self._make = make or (lambda text: lib.EventAttributes(lib.RegisteredString(domain.handle, text)))
-        self._domain, self._handle = domain, domain.handle
-        self._push, self._pop, self._start, self._end = lib.push_range, lib.pop_range, lib.start_range, lib.end_range
-        self._mark = lib.mark
+        handle = domain.handle
+        self._make = getattr(domain, "get_event_attributes", None) or (
+            lambda text: lib.EventAttributes(lib.RegisteredString(handle, text))
+        )
+        self._lib, self._domain, self._handle = lib, domain, handle
         self._known: dict[str, Any] = {}
-        self._expected: dict[str, Any] = {}
-        self._numbered = self._make("")
-        self.push("gapfinder")  # whatever an unknown release lacks shows here, not inside the training
+        self._reused: list[Any] = []
+        self.pop = functools.partial(lib.pop_range, handle)
+        self.pusher("gapfinder")()  # whatever an unknown release lacks shows here, not inside the training
         self.pop()
-        self.end(self.start("gapfinder"))
+        token = self.starters(["gapfinder"])[0]()
+        is_pair = isinstance(token, tuple)  # from 0.2.12 on
+        self.end: Callable[[Any], object] = (lambda pair: lib.end_range(*pair)) if is_pair else lib.end_range
+        self.end(token)
 
-    def push(self, text: str) -> None:
-        self._push(self._known.get(text) or self._attributes(text), self._handle)
-
-    def pop(self) -> None:
-        self._pop(self._handle)
+    def pusher(self, text: str) -> Write:
+        return functools.partial(self._lib.push_range, self._make(text), self._handle)
 
     def start(self, text: str) -> Any:
-        return self._start(self._known.get(text) or self._attributes(text), self._handle)
+        attributes = self._known.get(text) or self._make(text)
+        if len(self._known) < _MOST_KNOWN:
+            self._known[text] = attributes
+        return self._lib.start_range(attributes, self._handle)
 
-    def end(self, token: Any) -> None:
-        if type(token) is tuple:
-            self._end(*token)
-        else:  # the package up to 0.2.11
-            self._end(token)
+    def starters(self, texts: list[str]) -> list[Write]:
+        # The same attributes again: the package keeps those that it makes, more and more of them for texts that come
+        # once. Many texts at once: one alone, when the caches hold what the training needs, takes ten times as long.
+        while len(self._reused) < len(texts):
+            self._reused.append(self._make(f"gapfinder {len(self._reused)}"))
+        reused = self._reused[: len(texts)]
+        for attributes, text in zip(reused, texts):
+            attributes.message = self._lib.RegisteredString(self._handle, text)
+        return [functools.partial(self._lib.start_range, attributes, self._handle) for attributes in reused]
 
-    def mark(self, text: str) -> None:
-        self._mark(self._known.get(text) or self._attributes(text), self._handle)
-
-    def expect(self, texts: list[str]) -> None:
-        # Many at once: one alone, when the caches hold what the training needs, takes ten times as long.
-        self._expected = {text: self._string(self._handle, text) for text in texts}
-
-    def _attributes(self, text: str) -> Any:
-        if len(self._known) < _MOST_KNOWN and not text.startswith("step"):
-            attributes = self._known[text] = self._make(text)
-            return attributes
-        # A step's text comes once: the package, which keeps what it makes, would take more and more memory and time.
-        self._numbered.message = self._expected.pop(text, None) or self._string(self._handle, text)
-        return self._numbered
+    def marker(self, text: str) -> Write:
+        return functools.partial(self._lib.mark, self._make(text), self._handle)
 
 
 class TorchAnnotator:
@@ -111,12 +116,18 @@ class TorchAnnotator:
     name = "torch.cuda.nvtx"
 
     def __init__(self, torch: ModuleType) -> None:
-        nvtx = torch.cuda.nvtx
-        self.push, self.pop, self.mark = nvtx.range_push, nvtx.range_pop, nvtx.mark
-        self.start, self.end = nvtx.range_start, nvtx.range_end
+        self._nvtx = torch.cuda.nvtx
+        self.pop, self.start, self.end = self._nvtx.range_pop, self._nvtx.range_start, self._nvtx.range_end
         self.end(self.start("gapfinder"))  # a build without NVTX raises RuntimeError
 
-    def expect(self, texts: list[str]) -> None: ...
+    def pusher(self, text: str) -> Write:
+        return functools.partial(self._nvtx.range_push, text)
+
+    def starters(self, texts: list[str]) -> list[Write]:
+        return [functools.partial(self.start, text) for text in texts]
+
+    def marker(self, text: str) -> Write:
+        return functools.partial(self._nvtx.mark, text)
 
 
 def find_annotator(torch: ModuleType) -> Annotator:

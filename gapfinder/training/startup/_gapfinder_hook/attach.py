@@ -98,15 +98,18 @@ def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
 def _attach_passes(torch: ModuleType, one: Recorder) -> None:
     is_grad_enabled = torch.is_grad_enabled
     call = torch.nn.Module.__call__
+    is_short = call.__code__.co_names == ("_compiled_call_impl", "_call_impl")
 
     @functools.wraps(call)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if one.phase is not None or not is_grad_enabled() or not one.enter_forward(self):
-            return call(self, *args, **kwargs)
-        try:
-            return call(self, *args, **kwargs)
-        finally:
-            one.leave()
+        if one.phase is None and is_grad_enabled() and one.enter_forward(self):
+            try:
+                return call(self, *args, **kwargs)
+            finally:
+                one.leave()
+        if is_short:  # what `call` does: a module inside another costs no function more
+            return (self._compiled_call_impl or self._call_impl)(*args, **kwargs)
+        return call(self, *args, **kwargs)
 
     torch.nn.Module.__call__ = forward
     # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.

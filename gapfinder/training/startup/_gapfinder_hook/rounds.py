@@ -25,7 +25,7 @@ class OptimizerRound:
     def add(self, optimizer: object) -> None:
         """Count `optimizer` in as long as it exists."""
         key = id(optimizer)
-        self._known[key] = weakref.ref(optimizer, lambda _: self._known.pop(key, None))
+        self._known[key] = weakref.ref(optimizer, lambda _: self._forget(key))
 
     def enter(self, optimizer: object, *, caller: str) -> bool:
         """Note that a call of `optimizer` begins; return whether no other is under way.
@@ -33,13 +33,11 @@ class OptimizerRound:
         A step that raised is still noted as under way: torch tells its end to no hook.
         """
         call = (id(optimizer), caller)
-        if call in self._open:
-            del self._open[self._open.index(call) :]
-        elif self._open and self._open[0][1] == STEP and not _is_running(self._open[0][0]):
-            self._open.clear()
-        self._open.append(call)
         if call[0] not in self._known:
             self.add(optimizer)
+        if self._open:
+            self._close_what_raised(call)
+        self._open.append(call)
         return len(self._open) == 1
 
     def leave(self, optimizer: object, *, caller: str) -> bool:
@@ -48,13 +46,15 @@ class OptimizerRound:
         if call not in self._open:
             return False
         del self._open[self._open.index(call) :]
-        self._inner.add(call[0])
         if self._open:
+            self._inner.add(call[0])
             return False
         if call[0] in self._stepped:
             self._leader = call[0]
-        self._stepped |= self._inner
-        self._inner.clear()
+        self._stepped.add(call[0])
+        if self._inner:
+            self._stepped |= self._inner
+            self._inner.clear()
         return True
 
     def is_complete(self) -> bool:
@@ -66,6 +66,19 @@ class OptimizerRound:
     def begin(self) -> None:
         """Begin the next step."""
         self._stepped.clear()
+
+    def _close_what_raised(self, call: tuple[int, str]) -> None:
+        if call in self._open:
+            del self._open[self._open.index(call) :]
+        elif self._open[0][1] == STEP and not _is_running(self._open[0][0]):
+            self._open.clear()
+
+    def _forget(self, key: int) -> None:
+        """Forget an optimizer that is gone: a new one may get its id."""
+        self._known.pop(key, None)
+        self._stepped.discard(key)
+        if self._leader == key:
+            self._leader = None
 
 
 def _is_running(optimizer: int) -> bool:

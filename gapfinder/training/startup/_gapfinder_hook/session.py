@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from .annotators import Annotator
+    from .annotators import Annotator, Write
     from .place import Place
     from .status import StatusFile
     from .window import Window
@@ -35,7 +35,7 @@ class Session:
     ) -> None:
         self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
         self._place: Place | None = None
-        self._mark = ""
+        self._mark: Write | None = None  # writes the place
         self._trouble: str | None = None
         self._is_prepared = False
         self.annotator: Annotator = Silence()
@@ -75,7 +75,10 @@ class Session:
             if self.steps == self._window.end:
                 return False
         # Again in each step: nsys may begin to capture at any time, and in the other processes somewhat later.
-        self.annotator.mark(self._mark)
+        mark = self._mark
+        if mark is None:
+            mark = self._mark = self.annotator.marker(self._find_place().mark)
+        mark()
         return True
 
     def report_if_due(self) -> None:
@@ -133,7 +136,7 @@ class Session:
     def _find_place(self) -> Place:
         if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
             self._place = find_place(self._torch)
-            self._mark = self._place.mark
+            self._mark = None
         return self._place
 
 
