@@ -12,7 +12,7 @@ from gapfinder.training.startup._gapfinder_hook.annotators import Silence, Unava
 from gapfinder.training.startup._gapfinder_hook.place import find_place, has_process_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gapfinder.training.startup._gapfinder_hook.annotators import Annotator
     from gapfinder.training.startup._gapfinder_hook.place import Place
@@ -31,15 +31,15 @@ class _Own:
         self.is_open = False
         self.steps = 0
         self._place: Place | None = None
-        self._mark = ""
+        self._write_mark: Callable[[], object] | None = None
 
     def mark_place(self) -> None:
         """Tell rank and host, in each step: a capture may begin at any of them."""
         torch = _torch()
-        if self._place is None or (not self._place.is_final and has_process_group(torch)):
+        if self._place is None or self._write_mark is None or (not self._place.is_final and has_process_group(torch)):
             self._place = find_place(torch)
-            self._mark = self._place.mark
-        self.annotator.mark(self._mark)
+            self._write_mark = self.annotator.marker(self._place.mark)
+        self._write_mark()
 
 
 @contextmanager
