@@ -1,23 +1,27 @@
 """What the hook costs a training: per step alone and under nsys, and what it costs a Python that never sees torch.
 
-Whole processes without and with the hook take turns, as nothing can be taken out of a running one: replacing
-`Module.__call__` throws away what the interpreter has specialised at every call of a module. Each process tells the
-median of the processor time that its training thread needs for a step, once warm, and the time of all its steps on the
-clock. Of the processes of each kind the best, the median and the worst are printed. A difference of two medians that is
-smaller than the range of either tells nothing; the best ones are least disturbed by whatever else runs.
+Processes without and with the hook take turns, since nothing can be taken out of a running one: replacing
+`Module.__call__` throws away what the interpreter has specialised at every call of a module. Three things are told,
+from the surest to the one that takes in everything:
 
-Beside that, processes of their own measure the time inside the recorder's methods, less that of measuring it. It is
-far steadier, but a lower bound: neither the functions around torch's that call the recorder are in it, nor what it
-displaces from the processor's caches, nor the work that nsys does in threads of its own.
+- Counts: how many more Python functions a step enters with the hook, and how many NVTX events it writes. They are the
+  same on every machine.
+- Time in the hook: clocks are read before and behind every place where the hook stands, and once more where the hook
+  calls on to what it stands in front of. What lies between the two is the hook's. Processes without the hook read the
+  same clocks at the same places; their sum, the cost of reading, is taken off. In it is what cold caches cost the hook;
+  not in it is what the hook displaces for others, and what nsys does in threads of its own.
+- Steps: the processor time of the training thread. It takes in everything, but processes differ from each other by more
+  than the hook costs, unless nothing else runs there.
 
-The two models have steps of about 5 ms: one of many small operations, like a thread that only launches work for a GPU,
-and one that computes by itself and leaves the hook with cold caches. Run it where nothing else runs; it takes about two
-minutes there.
+The time of a fixed loop stands beside them, so that the figures of two machines can be compared.
+
+The two models have steps of about 5 ms on an idle machine: one of many small operations, like a thread that only
+launches work for a GPU, and one that computes by itself and leaves the hook with cold caches.
 """
 
 from __future__ import annotations
 
-import functools
+import gc
 import itertools
 import json
 import os
@@ -27,12 +31,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -41,10 +46,13 @@ from gapfinder.training.environment import hook_environment
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
 _WARM_UP, _STEPS = 50, 200
-_PAIRS = {"alone": 5, "under nsys": 3}
+_COUNTED = 16  # after so many steps the hook has done all that it does only now and then
+_PAIRS = 5
 _STARTS = 30
-_CALIBRATING_CALLS = 10_000
+_NVTX = ("push_range", "pop_range", "start_range", "end_range", "mark")
 _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
+
+_clock = time.perf_counter_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,32 +80,99 @@ class _Setting:
         return told
 
 
-def _training(width: int, batch: int, *, depth: int) -> Callable[[], None]:
-    """Return a function that makes a training step of a new model."""
-    import torch
+class _Training:
+    """A training of a new model."""
 
-    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(depth)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    data = torch.utils.data.TensorDataset(torch.zeros(batch, width))
-    batches = iter(torch.utils.data.DataLoader(data, batch_sampler=itertools.repeat(range(batch))))
+    def __init__(self, width: int, batch: int, *, depth: int) -> None:
+        import torch
 
-    def step() -> None:
-        (values,) = next(batches)
-        optimizer.zero_grad()
-        model(values).square().mean().backward()
-        optimizer.step()
+        self.model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(depth)))
+        self.call: Callable[..., Any] = self.model
+        self._optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
+        data = torch.utils.data.TensorDataset(torch.zeros(batch, width))
+        self._batches = iter(torch.utils.data.DataLoader(data, batch_sampler=itertools.repeat(range(batch))))
 
-    return step
+    def step(self) -> None:
+        (values,) = next(self._batches)
+        self._optimizer.zero_grad()
+        self.call(values).square().mean().backward()
+        self._optimizer.step()
+
+    def median_ns(self, *, count: int) -> float:
+        """Return the median of the processor time of a step in this thread."""
+        times = []
+        for _ in range(count):
+            begin = time.thread_time_ns()
+            self.step()
+            times.append(time.thread_time_ns() - begin)
+        return statistics.median(times)
 
 
-def _median_ns(step: Callable[[], None], *, count: int) -> float:
-    """Return the median of the processor time of a step in this thread."""
-    times = []
-    for _ in range(count):
-        begin = time.thread_time_ns()
-        step()
-        times.append(time.thread_time_ns() - begin)
-    return statistics.median(times)
+class _Clocks:
+    """Read around what the hook does in a training.
+
+    Attributes:
+        spent: ns between the outer and the inner clocks, one by one.
+    """
+
+    def __init__(self) -> None:
+        import torch
+
+        self.spent: list[int] = []
+        self._inside: list[tuple[int, int]] = []
+        self._put(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__")  # noqa: SLF001
+        self._put(torch.autograd, "_engine_run_backward")
+        optimizers = sys.modules["torch.optim.optimizer"]
+        for when in ("pre", "post"):
+            hooks = getattr(optimizers, f"_global_optimizer_{when}_hooks")
+            for key, hook in list(hooks.items()) or [(0, None)]:
+                hooks[key] = self._whole(hook)
+
+    def put_around(self, training: _Training) -> None:
+        """Put clocks around the training's forward pass."""
+        model: Any = training.model
+        model._compiled_call_impl = self._inner(model._call_impl)  # noqa: SLF001 - what is called wherever it is set
+        training.call = self._outer(model)
+
+    def _put(self, holder: object, name: str) -> None:
+        """Put clocks around `name` and, inside the hook's function if there is one, around what that calls on to."""
+        function = getattr(holder, name)
+        original = getattr(function, "__wrapped__", None)
+        cells = [cell for cell in function.__closure__ or () if cell.cell_contents is original]
+        if original is None:
+            function = self._inner(function)
+        else:
+            cells[0].cell_contents = self._inner(original)
+        setattr(holder, name, self._outer(function))
+
+    def _inner(self, function: Callable[..., object]) -> Callable[..., object]:
+        def inner(*args: object, **kwargs: object) -> object:
+            begin = _clock()
+            result = function(*args, **kwargs)
+            self._inside.append((begin, _clock()))
+            return result
+
+        return inner
+
+    def _outer(self, function: Callable[..., object]) -> Callable[..., object]:
+        def outer(*args: object, **kwargs: object) -> object:
+            begin = _clock()
+            result = function(*args, **kwargs)
+            end = _clock()
+            inner_begin, inner_end = self._inside.pop()
+            self.spent.append(inner_begin - begin + end - inner_end)
+            return result
+
+        return outer
+
+    def _whole(self, function: Callable[..., object] | None) -> Callable[..., None]:
+        def whole(*args: object) -> None:
+            begin = _clock()
+            if function is not None:
+                function(*args)
+            self.spent.append(_clock() - begin)
+
+        return whole
 
 
 def _find_depths() -> list[int]:
@@ -106,96 +181,98 @@ def _find_depths() -> list[int]:
     for width, batch in _SIZES.values():
         depth = 8
         for _ in range(3):
-            step = _training(width, batch, depth=depth)
-            depth = max(1, round(depth * _STEP_NS / _median_ns(step, count=30)))
+            training = _Training(width, batch, depth=depth)
+            depth = max(1, round(depth * _STEP_NS / training.median_ns(count=30)))
         depths.append(depth)
     return depths
 
 
-def _trainings(depths: Sequence[str]) -> list[Callable[[], None]]:
-    """Return the step of each model, warm."""
-    steps = [_training(*size, depth=int(depth)) for size, depth in zip(_SIZES.values(), depths, strict=True)]
-    for step in steps:
-        _median_ns(step, count=_WARM_UP)
-    return steps
+def _warm(size: tuple[int, int], depth: str) -> _Training:
+    training = _Training(*size, depth=int(depth))
+    training.median_ns(count=_WARM_UP)
+    return training
 
 
-def _measure_steps(depths: Sequence[str]) -> list[tuple[float, float]]:
-    """Return for each model the median time of a step in µs, and the time of all of them on the clock in ms."""
+def _measure(depths: Sequence[str]) -> list[tuple[float, float]]:
+    """Return for each model the median time of a step, and the median over the steps of what the clocks tell, in µs."""
+    trainings = [_warm(size, depth) for size, depth in zip(_SIZES.values(), depths, strict=True)]
+    steps = [training.median_ns(count=_STEPS) for training in trainings]
+    clocks = _Clocks()
     told = []
-    for step in _trainings(depths):
-        begin = time.perf_counter_ns()
-        median = _median_ns(step, count=_STEPS)
-        told.append((median / 1e3, (time.perf_counter_ns() - begin) / 1e6))
-    return told
-
-
-def _measure_inside(depths: Sequence[str]) -> list[float]:
-    """Return for each model how many µs of a step are spent inside the recorder's methods, as a median."""
-    from _gapfinder_hook.recorder import Recorder  # before torch is imported, which puts its methods behind torch's
-
-    spent: list[int] = []
-    for name, method in list(vars(Recorder).items()):
-        if callable(method) and not name.startswith("_"):
-            setattr(Recorder, name, _timed(method, spent))
-    empty = _timed(lambda: None, spent)
-    for _ in range(_CALIBRATING_CALLS):
-        empty()
-    measuring = statistics.median(spent)
-    told = []
-    for step in _trainings(depths):
+    for training, step in zip(trainings, steps, strict=True):
+        clocks.put_around(training)
         sums = []
-        for _ in range(_STEPS):
-            spent.clear()
-            step()
-            sums.append(sum(spent) - measuring * len(spent))
-        told.append(statistics.median(sums) / 1e3)
+        for _ in range(_WARM_UP + _STEPS):
+            clocks.spent.clear()
+            training.step()
+            sums.append(sum(clocks.spent))
+        told.append((step / 1e3, statistics.median(sums[_WARM_UP:]) / 1e3))
     return told
 
 
-def _timed(method: Callable[..., object], spent: list[int]) -> Callable[..., object]:
-    """Return the method, made to add the time of each of its calls in ns."""
+def _count(depths: Sequence[str]) -> list[tuple[float, float]]:
+    """Return how many Python functions and NVTX events a step of the first model has."""
+    from nvtx._lib import lib
 
-    @functools.wraps(method)
-    def timed(*args: object, **kwargs: object) -> object:
-        begin = time.perf_counter_ns()
-        result = method(*args, **kwargs)
-        spent.append(time.perf_counter_ns() - begin)
-        return result
+    written: Counter[str] = Counter()
+    for name in _NVTX:
+        setattr(lib, name, _counted(getattr(lib, name), name, written))
+    training = _warm(next(iter(_SIZES.values())), depths[0])
+    entered: Counter[str] = Counter()
+    gc.disable()
+    written.clear()
+    own = _count.__code__.co_filename
+    sys.setprofile(lambda frame, event, _: entered.update([event] if frame.f_code.co_filename != own else []))
+    for _ in range(_COUNTED):
+        training.step()
+    sys.setprofile(None)
+    return [(entered["call"] / _COUNTED, written.total() / _COUNTED)]
 
-    return timed
+
+def _counted(function: Callable[..., object], name: str, written: Counter[str]) -> Callable[..., object]:
+    def counted(*args: object) -> object:
+        written[name] += 1
+        return function(*args)
+
+    return counted
+
+
+def _loop_ms() -> float:
+    """Return the time of a loop of Python that is the same everywhere."""
+    times = []
+    for _ in range(5):
+        begin = _clock()
+        total = 0
+        for number in range(1_000_000):
+            total += number
+        times.append(_clock() - begin)
+    return min(times) / 1e6
 
 
 def _compare(title: str, setting: _Setting) -> None:
     """Print what processes of both kinds tell, which take turns."""
     told: dict[bool, list[Any]] = {False: [], True: []}
-    for number in range(_PAIRS[title]):
+    for number in range(_PAIRS):
         for is_hooked in (True, False) if number % 2 else (False, True):
-            told[is_hooked].append(setting.told("steps", is_hooked=is_hooked))
-    inside = setting.told("inside", is_hooked=True)
-    print(f"{title}, {_PAIRS[title]} processes of each kind: best, median, worst")
+            told[is_hooked].append(setting.told("measure", is_hooked=is_hooked))
+    print(f"{title}, {_PAIRS} processes of each kind: best, median, worst, in µs a step")
     for place, model in enumerate(_SIZES):
         print(f"  {model}, {setting.depths[place]} modules")
-        for column, what, unit in ((0, "step, processor time", "µs"), (1, f"{_STEPS} steps on the clock", "ms")):
-            bare, hooked = (_spread([one[place][column] for one in told[kind]]) for kind in (False, True))
-            print(f"    {what}: without {_row(bare, unit)}; with the hook {_row(hooked, unit)}")
-            best, median = (
-                f"{with_hook - without:+.0f} {unit} ({with_hook / without - 1:+.2%})"
-                for without, with_hook in list(zip(bare, hooked, strict=True))[:2]
-            )
-            print(f"      added: {best} of the best, {median} of the medians")
-        print(
-            f"    inside the recorder: {inside[place]:.0f} µs a step ({inside[place] * 1e3 / _STEP_NS:.2%} of 5 ms)",
-            flush=True,
-        )
+        for column, what in enumerate(("processor time", "clocks")):
+            bare, hooked = (_spread(one[place][column] for one in told[kind]) for kind in (False, True))
+            print(f"    {what}: without {_row(bare)}; with the hook {_row(hooked)}")
+            if column:
+                added = hooked[1] - bare[1]
+                print(f"    in the hook: {added:.0f} µs ({added * 1e3 / _STEP_NS:.2%} of 5 ms)", flush=True)
 
 
-def _spread(values: list[float]) -> tuple[float, float, float]:
-    return min(values), statistics.median(values), max(values)
+def _spread(values: Iterable[float]) -> tuple[float, float, float]:
+    found = list(values)
+    return min(found), statistics.median(found), max(found)
 
 
-def _row(values: tuple[float, ...], unit: str) -> str:
-    return f"{', '.join(f'{value:.0f}' for value in values)} {unit}"
+def _row(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:.0f}" for value in values)
 
 
 def _start_ms(environment: dict[str, str]) -> float:
@@ -213,7 +290,10 @@ def main() -> None:
         bare = os.environ | {"OMP_NUM_THREADS": "1"}
         hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
         setting = _Setting(folder=folder, bare=bare, hooked=hooked)
+        print(f"a loop of a million additions: {_loop_ms():.0f} ms")
         setting = replace(setting, depths=tuple(map(str, setting.told("depths", is_hooked=False))))
+        (without,), (with_hook,) = (setting.told("count", is_hooked=kind) for kind in (False, True))
+        print(f"added to a step: {with_hook[0] - without[0]:.1f} Python functions, {with_hook[1]:.1f} NVTX events")
         _compare("alone", setting)
         if shutil.which("nsys"):
             _compare("under nsys", replace(setting, profiler=(*_NSYS, f"--output={folder / 'report'}")))
@@ -225,7 +305,7 @@ def main() -> None:
 def _tell(file: str, command: str, *depths: str) -> None:
     """Write what a process of this benchmark measures."""
     commands: dict[str, Callable[[Sequence[str]], Sequence[object]]]
-    commands = {"depths": lambda _: _find_depths(), "steps": _measure_steps, "inside": _measure_inside}
+    commands = {"depths": lambda _: _find_depths(), "measure": _measure, "count": _count}
     Path(file).write_text(json.dumps(commands[command](depths)), encoding="utf-8")
 
 

@@ -9,9 +9,9 @@ class _Optimizer:
 
 def _step(optimizers, optimizer):
     """Return whether a step of `optimizer` ends the training step, and begin the next one if so."""
-    assert optimizers.enter(optimizer, caller=STEP)
-    assert optimizers.leave(optimizer, caller=STEP)
-    is_complete = optimizers.is_complete()
+    assert optimizers.enter(optimizer, STEP)
+    assert optimizers.leave(optimizer, STEP)
+    is_complete = optimizers.is_complete
     if is_complete:
         optimizers.begin()
     return is_complete

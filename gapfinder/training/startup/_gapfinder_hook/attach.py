@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from threading import get_ident
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import annotators, place, recorder, rounds, session, status, synchronising, window
-from .recorder import BACKWARD, OVER, Recorder
-from .rounds import SCALER, STEP
+from .recorder import BACKWARD, DATA_LOADING, FORWARD, OVER, UNMARKED, Recorder
+from .rounds import SCALER
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -26,21 +27,22 @@ def attach(torch: ModuleType) -> None:
     if _recorders:
         return
     environment = os.environ
-    one = Recorder(
-        session.Session(
-            torch,
-            find_annotator=lambda: annotators.find_annotator(torch),
-            window=window.Window.parse(environment.get("GAPFINDER_HOOK_WINDOW", "")),
-            status=status.StatusFile(environment["GAPFINDER_HOOK_STATUS"]),
-        )
+    own = session.Session(
+        torch,
+        find_annotator=lambda: annotators.find_annotator(torch),
+        window=window.Window.parse(environment.get("GAPFINDER_HOOK_WINDOW", "")),
+        status=status.StatusFile(environment["GAPFINDER_HOOK_STATUS"]),
     )
+    compiler = getattr(torch, "compiler", None)
+    # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
+    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
+    one = Recorder(own, is_compiling=is_compiling or recorder.never)
     _recorders.append(one)
     try:
         _attach_optimizers(torch, one)
         _attach_passes(torch, one)
         _attach_loaders(torch, one)
-        save = _marked(torch.save, one.enter_checkpoint, one.leave_checkpoint)
-        vars(torch)["save"] = vars(torch.serialization)["save"] = save
+        vars(torch)["save"] = vars(torch.serialization)["save"] = _saving(torch.save, one)
         os.register_at_fork(after_in_child=one.after_fork)
     except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
         one.fail(error)
@@ -55,23 +57,13 @@ def attach_save(saver: ModuleType) -> None:
     """Mark what torch.distributed.checkpoint saves."""
     for one in _recorders:
         for name in ("save", "async_save"):
-            setattr(saver, name, _marked(getattr(saver, name), one.enter_checkpoint, one.leave_checkpoint))
+            setattr(saver, name, _saving(getattr(saver, name), one))
 
 
 def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
-    is_compiling = torch.compiler.is_compiling
     optimizer_module = sys.modules["torch.optim.optimizer"]  # torch.optim deletes its own name for it
-
-    def before(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if not is_compiling():
-            one.enter_optimizer(optimizer, caller=STEP)
-
-    def after(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if not is_compiling():
-            one.leave_optimizer(optimizer, caller=STEP)
-
-    optimizer_module.register_optimizer_step_pre_hook(before)
-    optimizer_module.register_optimizer_step_post_hook(after)
+    optimizer_module.register_optimizer_step_pre_hook(one.enter_optimizer)
+    optimizer_module.register_optimizer_step_post_hook(one.leave_optimizer)
     build = optimizer_module.Optimizer.__init__
 
     @functools.wraps(build)
@@ -95,59 +87,123 @@ def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
     scaler.step = step
 
 
-def _attach_passes(torch: ModuleType, one: Recorder) -> None:
-    is_grad_enabled = torch.is_grad_enabled
-    call = torch.nn.Module.__call__
+# The three below run in every step, and each Python function that they called would cost more than the range it writes.
+# So they keep the phase by themselves, and call functions of the recorder only for what happens seldom.
+
+
+def _forward(call: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]) -> _Function:
     is_short = call.__code__.co_names == ("_compiled_call_impl", "_call_impl")
 
     @functools.wraps(call)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if one.phase is None and is_grad_enabled() and one.enter_forward(self):
-            try:
-                return call(self, *args, **kwargs)
-            finally:
-                one.leave()
-        if is_short:  # what `call` does: a module inside another costs no function more
-            return (self._compiled_call_impl or self._call_impl)(*args, **kwargs)
-        return call(self, *args, **kwargs)
-
-    torch.nn.Module.__call__ = forward
-    # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
-    run = torch.autograd._engine_run_backward  # noqa: SLF001
-
-    @functools.wraps(run)
-    def backward(*args: Any, **kwargs: Any) -> Any:
-        around = one.phase
-        if around is BACKWARD or around is OVER or not one.enter_backward():
+        # where short, what `call` does: a module inside another costs no function more
+        run = (self._compiled_call_impl or self._call_impl) if is_short else call.__get__(self)
+        if one.phase is not None or not is_grad_enabled() or (get_ident() != one.thread and not one.begin()):
             return run(*args, **kwargs)
-        # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
-        is_pass = kwargs.get("accumulate_grad", True) or not args[3]
+        try:
+            if one.micro_step is None:
+                one.start_micro_step(self)
+            one.has_pass = True
+            one.phase = FORWARD
+            one.push_forward()
+        except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
+            one.fail(error)
         try:
             return run(*args, **kwargs)
         finally:
-            one.leave(back_to=around, is_pass=is_pass)
+            if one.phase is not OVER:
+                one.phase = None
+                try:
+                    one.pop()
+                except Exception as error:  # noqa: BLE001 - as above
+                    one.fail(error)
 
-    torch.autograd._engine_run_backward = backward  # noqa: SLF001
+    return forward
+
+
+def _backward(run: _Function, one: Recorder) -> _Function:
+    @functools.wraps(run)
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        around = one.phase  # a forward pass may be under way, whose loss needs gradients
+        if around is BACKWARD or around is OVER or (get_ident() != one.thread and not one.begin()):
+            return run(*args, **kwargs)
+        # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
+        is_pass = around is None and (kwargs.get("accumulate_grad", True) or not args[3])
+        try:
+            if one.micro_step is None and around is None:
+                one.start_micro_step(None)
+            one.has_pass = True
+            one.phase = BACKWARD
+            one.push_backward()
+        except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
+            one.fail(error)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            if one.phase is not OVER:
+                one.phase = around
+                try:
+                    one.pop()
+                    if is_pass and one.micro_step is not UNMARKED:
+                        one.end_micro_step()
+                    elif is_pass:
+                        one.micro_step = None
+                except Exception as error:  # noqa: BLE001 - as above
+                    one.fail(error)
+
+    return backward
+
+
+def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]) -> _Function:
+    @functools.wraps(function)
+    def loading(self: Any) -> Any:
+        # a training does not begin with a loader that runs without gradients
+        if one.phase is not None or (get_ident() != one.thread and not (is_grad_enabled() and one.begin())):
+            return function(self)
+        try:
+            one.phase = DATA_LOADING
+            one.push_data_loading()
+        except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
+            one.fail(error)
+        try:
+            return function(self)
+        finally:
+            if one.phase is not OVER:
+                one.phase = None
+                try:
+                    one.pop()
+                except Exception as error:  # noqa: BLE001 - as above
+                    one.fail(error)
+
+    return loading
+
+
+def _attach_passes(torch: ModuleType, one: Recorder) -> None:
+    module = torch.nn.Module
+    module.__call__ = _forward(module.__call__, one, torch.is_grad_enabled)
+    # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
+    autograd: Any = torch.autograd
+    autograd._engine_run_backward = _backward(autograd._engine_run_backward, one)  # noqa: SLF001
 
 
 def _attach_loaders(torch: ModuleType, one: Recorder) -> None:
     loaders = torch.utils.data.dataloader
     iterator, loader = loaders._BaseDataLoaderIter, loaders.DataLoader  # noqa: SLF001
-    iterator.__next__ = _marked(iterator.__next__, one.enter_data_loading, one.leave)
-    loader.__iter__ = _marked(loader.__iter__, one.enter_data_loading, one.leave)  # it starts the workers
+    iterator.__next__ = _loading(iterator.__next__, one, torch.is_grad_enabled)
+    loader.__iter__ = _loading(loader.__iter__, one, torch.is_grad_enabled)  # it starts the workers
 
 
-def _marked(function: _Function, enter: Callable[[], bool], leave: Callable[[], bool]) -> _Function:
+def _saving(function: _Function, one: Recorder) -> _Function:
     @functools.wraps(function)
-    def marked(*args: Any, **kwargs: Any) -> Any:
-        if not enter():
+    def saving(*args: Any, **kwargs: Any) -> Any:
+        if not one.enter_checkpoint():
             return function(*args, **kwargs)
         try:
             return function(*args, **kwargs)
         finally:
-            leave()
+            one.leave_checkpoint()
 
-    return marked
+    return saving
 
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:

@@ -13,6 +13,10 @@ class OptimizerRound:
 
     A step ends when every optimizer that was built, and still exists, has stepped. One that steps a second time before
     that shows that the others do not step every time: from then on it ends the step alone.
+
+    Attributes:
+        is_complete: whether the step has ended with the call that was just left.
+        begin: begins the next step; a compiled function.
     """
 
     def __init__(self) -> None:
@@ -21,13 +25,15 @@ class OptimizerRound:
         self._stepped: set[int] = set()
         self._inner: set[int] = set()
         self._open: list[tuple[int, str]] = []
+        self.is_complete = False
+        self.begin = self._stepped.clear
 
     def add(self, optimizer: object) -> None:
         """Count `optimizer` in as long as it exists."""
         key = id(optimizer)
         self._known[key] = weakref.ref(optimizer, lambda _: self._forget(key))
 
-    def enter(self, optimizer: object, *, caller: str) -> bool:
+    def enter(self, optimizer: object, caller: str) -> bool:
         """Note that a call of `optimizer` begins; return whether no other is under way.
 
         A step that raised is still noted as under way: torch tells its end to no hook.
@@ -40,7 +46,7 @@ class OptimizerRound:
         self._open.append(call)
         return len(self._open) == 1
 
-    def leave(self, optimizer: object, *, caller: str) -> bool:
+    def leave(self, optimizer: object, caller: str) -> bool:
         """Note that a call of `optimizer` ended; return whether it was the outermost one."""
         call = (id(optimizer), caller)
         if call not in self._open:
@@ -49,23 +55,15 @@ class OptimizerRound:
         if self._open:
             self._inner.add(call[0])
             return False
-        if call[0] in self._stepped:
+        stepped = self._stepped
+        if call[0] in stepped:
             self._leader = call[0]
-        self._stepped.add(call[0])
+        stepped.add(call[0])
         if self._inner:
-            self._stepped |= self._inner
+            stepped |= self._inner
             self._inner.clear()
+        self.is_complete = self._leader in stepped if self._leader in self._known else self._known.keys() <= stepped
         return True
-
-    def is_complete(self) -> bool:
-        """Say whether the step has ended with the call that was just left."""
-        if self._leader in self._known:
-            return self._leader in self._stepped
-        return self._known.keys() <= self._stepped
-
-    def begin(self) -> None:
-        """Begin the next step."""
-        self._stepped.clear()
 
     def _close_what_raised(self, call: tuple[int, str]) -> None:
         if call in self._open:

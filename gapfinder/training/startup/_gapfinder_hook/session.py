@@ -27,7 +27,9 @@ class Session:
 
     Attributes:
         annotator: writes the marks; silence until `prepare`.
+        mark: writes the place.
         steps: training steps that have ended.
+        busy_steps: those that begin with more than the mark of the place.
     """
 
     def __init__(
@@ -35,20 +37,16 @@ class Session:
     ) -> None:
         self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
         self._place: Place | None = None
-        self._mark: Write | None = None  # writes the place
         self._trouble: str | None = None
         self._is_prepared = False
         self.annotator: Annotator = Silence()
+        self.mark: Write = self.annotator.marker("")
         self.steps = 0
+        self.busy_steps = {*range(_STEPS_TO_SETTLE), *(() if window is None else window.edges)}
 
     def is_worker(self) -> bool:
         """Say whether this process loads data for a training instead of training."""
         return self._torch.utils.data.get_worker_info() is not None
-
-    def has_gradients(self) -> bool:
-        """Say whether this thread computes with gradients."""
-        enabled: bool = self._torch.is_grad_enabled()
-        return enabled
 
     def prepare(self) -> bool:
         """Find what writes marks, once; return whether this was the time. Raises UnavailableError."""
@@ -58,6 +56,7 @@ class Session:
         atexit.register(self.finish)
         _at_exit_of_child(self.finish)
         self.annotator = self._find_annotator()
+        self.mark = self.annotator.marker(self._find_place().mark)
         return True
 
     def note_optimizer(self) -> None:
@@ -67,19 +66,11 @@ class Session:
             self._move_window()
 
     def begin_step(self) -> bool:
-        """Open or close the window with the step that begins, and tell the place; return False after the window."""
-        if self.steps < _STEPS_TO_SETTLE:
-            self._find_place()
+        """Do what is to be done before one of the busy steps is marked; return False after the window."""
+        self._find_place()
         if self._window is not None and self.steps in self._window.edges:
             self._move_window()
-            if self.steps == self._window.end:
-                return False
-        # Again in each step: nsys may begin to capture at any time, and in the other processes somewhat later.
-        mark = self._mark
-        if mark is None:
-            mark = self._mark = self.annotator.marker(self._find_place().mark)
-        mark()
-        return True
+        return self._window is None or self.steps != self._window.end
 
     def report_if_due(self) -> None:
         """Write the status if the last writing is some time ago."""
@@ -136,7 +127,7 @@ class Session:
     def _find_place(self) -> Place:
         if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
             self._place = find_place(self._torch)
-            self._mark = None
+            self.mark = self.annotator.marker(self._place.mark)
         return self._place
 
 

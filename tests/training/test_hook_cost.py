@@ -1,0 +1,43 @@
+"""How many of the hook's Python functions run in a step: what each of them costs depends on the machine, this does not."""
+
+import json
+
+from training_runs import run_training
+
+_TRAINING = """
+import collections, json, sys, torch
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(64, 4))
+entered = collections.Counter()
+
+def note(frame, event, _):
+    code = frame.f_code
+    if event == "call" and "_gapfinder_hook" in code.co_filename:
+        entered[code.co_name] += 1
+
+batches = iter(loader)
+for number in range(13):
+    sys.setprofile(note if number == 12 else None)
+    net(next(batches)).sum().backward()
+    optimizer.step()
+sys.setprofile(None)
+print(json.dumps(entered))
+"""
+
+
+def test_a_step_runs_few_functions_of_the_hook(tmp_path):
+    run = run_training(tmp_path, "-c", _TRAINING)
+    assert (run.code, run.stderr) == (0, "")
+    assert json.loads(run.stdout) == {
+        "loading": 1,
+        "forward": 3,  # each instead of torch's own
+        "backward": 1,
+        "enter_optimizer": 1,
+        "enter": 1,
+        "leave_optimizer": 1,
+        "leave": 1,
+        "_finish_step": 1,
+        "_start_step": 1,
+        "<lambda>": 1,  # ends a range for releases of nvtx from 0.2.12 on, such as the stand-in
+    }
