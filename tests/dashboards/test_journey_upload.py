@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 SLICE_BYTES = 4 << 20
+PATIENCE_MS = 60_000
 SEEN = """() => {
   window.seen = [];
   new MutationObserver(() => {
@@ -66,9 +67,9 @@ def percents(page: Page) -> list[int]:
 
 
 def test_an_upload_shows_its_progress_and_becomes_a_profile(site, page, tmp_path):
-    file = report(tmp_path / "large <b>rank 0.sqlite", 10 * SLICE_BYTES + 17)
+    file = report(tmp_path / "large <b>rank 0.sqlite", 8 * SLICE_BYTES + 17)
     choose(page, file)
-    expect(page.locator(".upload-state")).to_have_text("Uploaded; it is being prepared")
+    expect(page.locator(".upload-state")).to_have_text("Uploaded; it is being prepared", timeout=PATIENCE_MS)
     assert percents(page) == [
         100 * offset // file.stat().st_size for offset in range(0, file.stat().st_size, SLICE_BYTES)
     ]
@@ -81,17 +82,20 @@ def test_an_upload_shows_its_progress_and_becomes_a_profile(site, page, tmp_path
     assert page.get_by_role("link", name="Open").get_attribute("href") == f"/p/{profile.id}/overview"
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # waitress leaves half a body to be freed
 def test_an_upload_goes_on_where_its_connection_broke(site, page, tmp_path):
-    file = report(tmp_path / "rank0.sqlite", 6 * SLICE_BYTES)
+    file = report(tmp_path / "rank0.sqlite", 3 * SLICE_BYTES)
     begun: list[int] = []
     page.on("request", lambda one: begun.append(int(one.url.rpartition("=")[2])) if "?offset=" in one.url else None)
-    site.wire.cut_after(3 * SLICE_BYTES + SLICE_BYTES // 2)
+    site.wire.cut_after(SLICE_BYTES + SLICE_BYTES // 2)
     choose(page, file)
     state = page.locator(".upload-state")
-    expect(state).to_have_text("Trying again, as the server does not answer")
+    expect(state).to_have_text("Trying again, as the server does not answer", timeout=PATIENCE_MS)
     site.wire.mend()
-    expect(state).to_have_text("Uploaded; it is being prepared")
-    assert begun == [place * SLICE_BYTES for place in (0, 1, 2, 3, 3, 4, 5)]
+    expect(state).to_have_text("Uploaded; it is being prepared", timeout=PATIENCE_MS)
+    assert begun == [place * SLICE_BYTES for place in (0, 1, 1, 2)]
     assert site.store.profiles()[0].files[0].read_bytes() == file.read_bytes()
 
 
