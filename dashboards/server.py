@@ -178,7 +178,7 @@ def _bound(app: Dash, serving: Serving) -> BaseWSGIServer:
         sockets=[listening],
         threads=_THREADS,
         ident=None,
-        max_request_body_size=MOST_SLICE_BYTES + 1,  # what is longer by one is answered by Flask
+        max_request_body_size=MOST_SLICE_BYTES + 2,  # what is longer by one is answered by Flask
         asyncore_use_poll=True,
         recv_bytes=1 << 18,  # the usual 8 kB make a slice cost half as much time again
     )

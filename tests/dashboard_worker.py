@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from dashboards.data import preparing
 from dashboards.jobs.work import main
+from dashboards.store.work import Work
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def prepare(  # noqa: C901 (one case for each name)
             del kept
         case "endless":
             child = subprocess.Popen(["sleep", "60"])
+            tempfile.mkdtemp()
             marker.write_text(f"{os.getpid()} {child.pid}")
             time.sleep(60)
         case "killed_once" if marker.exists():
@@ -50,10 +53,20 @@ def prepare(  # noqa: C901 (one case for each name)
             file.write_bytes(b"other content")
         case "full":
             raise OSError(28, os.strerror(28))
+        case "untold":
+            Work.fail = _on_a_full_disk
+            raise InputError("cannot be kept")
         case "secret":
             (folder / "whole").write_text(os.environ.get("GAPFINDER_TOKEN", "no token"))
+            assert Path(tempfile.gettempdir()) == folder.parent
+
+
+def _on_a_full_disk(*_: object, **__: object) -> None:
+    raise InputError("the dashboard's database cannot be used: database or disk is full")
 
 
 if __name__ == "__main__":
+    preparing = ModuleType("dashboards.data.preparing")  # the real one takes seconds to load
     preparing.prepare_profile = prepare
+    sys.modules[preparing.__name__] = preparing
     main(*sys.argv[1:])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import dashboards
 from dashboards.jobs.limits import limits_here, memory_of
+from dashboards.jobs.work import STORE_UNUSABLE
 from dashboards.store.records import JobState
 from dashboards.store.work import Work
 from gapfinder.errors import InputError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _LOOKS_EVERY_S = 0.2
 _LOOKS_FOR_LOST_EVERY_S = 2.0
 _SECRETS = ("GAPFINDER_TOKEN",)
+_NO_WORD = "the dashboard could not write to its folder, as on a full disk; make room, then try again"
 _FAULT = "a fault of gapfinder; the server's output shows where, please report it"
 
 
@@ -73,7 +75,8 @@ class Runner:
                     self._workers += self._started(claim)
         for worker in self._workers:
             _kill(worker)
-            with suppress(InputError):
+            with suppress(InputError), worker.claim.lock:
+                self._clear(worker)
                 self._work.give_back(worker.claim.job)
 
     def _started(self, claim: Claim) -> list[_Worker]:
@@ -82,36 +85,40 @@ class Runner:
         environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
         try:
-            with claim.lock as lock:  # the worker's from here on
-                process = subprocess.Popen(  # noqa: S603 (this Python and our own module)
-                    (sys.executable, "-P", "-m", self._worker, self._store.places.folder, claim.job.id),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    env=environment,
-                    pass_fds=(lock.fileno(),),
-                    start_new_session=True,
-                )
-        except OSError as error:
-            self._work.fail(
-                claim.job.id, message=f"no process can be started for it: {error.strerror}; try again later"
+            process = subprocess.Popen(  # noqa: S603 (this Python and our own module)
+                (sys.executable, "-P", "-m", self._worker, self._store.places.folder, claim.job.id),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=(claim.lock.fileno(),),
+                start_new_session=True,
             )
+        except OSError as error:
+            with claim.lock:
+                self._work.fail(
+                    claim.job.id, message=f"no process can be started for it: {error.strerror}; try again later"
+                )
             return []
         return [_Worker(claim, process, time.monotonic())]
 
     def _goes_on(self, worker: _Worker) -> bool:
         """Look after one worker; say whether it still runs."""
-        if _has_ended(worker):
-            if _kill(worker) > 0:  # it raised
-                self._work.fail(worker.claim.job.id, message=_FAULT)
-            else:  # it was killed; or all is said, and this changes nothing
-                self._work.lose(worker.claim.job.id)
-            return False
-        reason = self._reason_to_end(worker)
-        if reason is None:
+        has_ended = _has_ended(worker)
+        reason = None if has_ended else self._reason_to_end(worker)
+        if not has_ended and reason is None:
             return True
-        _kill(worker)
-        self._work.fail(worker.claim.job.id, message=reason)
+        status, job = _kill(worker), worker.claim.job.id
+        self._clear(worker)
+        if reason is None and status <= 0:  # it was killed; or all is said, and this changes nothing
+            self._work.lose(job)
+        else:
+            self._work.fail(job, message=reason or (_NO_WORD if status == STORE_UNUSABLE else _FAULT))
+        worker.claim.lock.close()
         return False
+
+    def _clear(self, worker: _Worker) -> None:
+        """Delete what a worker that has ended wrote on its way."""
+        self._store.places.delete(self._store.places.scratch / worker.claim.job.id)
 
     def _reason_to_end(self, worker: _Worker) -> str | None:
         """Return why a worker has to end; one that was cancelled is said to be so already."""

@@ -17,12 +17,16 @@ from dashboards.store.rows import known_files
 from dashboards.store.store import Store
 from dashboards.store.work import Work
 from gapfinder.errors import GapfinderError, InputError
+from gapfinder.export.cache import ENVIRONMENT_NAME as CACHE_NAME
 from gapfinder.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dashboards.store.records import Job
+
+STORE_UNUSABLE = os.EX_TEMPFAIL
+"""Exit code of a worker that cannot write to the store."""
 
 _NICENESS = 10
 _TOLD_EVERY_S = 0.2
@@ -34,20 +38,36 @@ def work(store: Store, job: str) -> None:
     now = jobs.job(job)
     if now is None or now.state is not JobState.RUNNING:
         return
-    scratch = store.places.scratch / job
+    message = _failure(store, jobs, now, scratch=store.places.scratch / job)
+    if message is not None:
+        jobs.fail(job, message=message)
+
+
+def _failure(store: Store, jobs: Work, now: Job, *, scratch: Path) -> str | None:
+    """Do a job; return why it failed, once all that it wrote is gone, as a full disk takes no word of it before."""
     try:
         store.places.discard(scratch)
         scratch.mkdir(mode=0o700)
-        _prepare(store, now, folder=scratch / "prepared", told=_teller(jobs, job))
-        jobs.complete(job, prepared=scratch / "prepared")
+        _write_into(scratch, keeps_exports=not store.profile(now.profile).is_uploaded)
+        _prepare(store, now, folder=scratch / "prepared", told=_teller(jobs, now.id))
+        jobs.complete(now.id, prepared=scratch / "prepared")
     except GapfinderError as error:
-        jobs.fail(job, message=" ".join(str(error).split()))
+        return " ".join(str(error).split())
     except OSError as error:
-        jobs.fail(job, message=f"cannot be kept in {store.places.folder}: {error.strerror}; make room, then try again")
+        return f"cannot be kept in {store.places.folder}: {error.strerror}; make room, then try again"
     except MemoryError:
-        jobs.fail(job, message="needs more memory than there is; analyze fewer files at once, or use a larger machine")
+        return "needs more memory than there is; analyze fewer files at once, or use a larger machine"
+    else:
+        return None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write_into(scratch: Path, *, keeps_exports: bool) -> None:
+    """Let all that is written on the way go with the job, however it ends; exports of what was uploaded as well."""
+    os.environ["TMPDIR"] = str(scratch)
+    if not keeps_exports:
+        os.environ[CACHE_NAME] = str(scratch / "exports")
 
 
 def _prepare(store: Store, job: Job, *, folder: Path, told: Callable[[str, float | None], None]) -> None:
@@ -88,7 +108,10 @@ def main(folder: str, job: str) -> None:
     """Work on one job with little priority; standard input is a pipe from the server that asked for it."""
     threading.Thread(target=_end_with_server, daemon=True).start()
     os.nice(_NICENESS)
-    work(Store(Path(folder)), job)
+    try:
+        work(Store(Path(folder)), job)
+    except InputError:  # the store takes no word of what became of it
+        sys.exit(STORE_UNUSABLE)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,12 @@ def _is_from_elsewhere() -> bool:
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None and site not in ("same-origin", "none"):
         return True
-    return origin is not None and urlsplit(origin).netloc.lower() != request.host.lower()
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() != request.host.lower()
+    except ValueError:
+        return True
 
 
 def _content_policy(script_hashes: tuple[str, ...]) -> str:

@@ -54,7 +54,7 @@ def register(server: Flask, view: View, *, quota: Quota | None = None) -> None:
 
     def write(upload: str) -> Response:
         if request.content_length is None:
-            abort(HTTPStatus.LENGTH_REQUIRED)
+            abort(HTTPStatus.LENGTH_REQUIRED, "a slice needs its length, in the header Content-Length")
         offset = _number(request.args.get("offset", ""), base=10)
         checksum = _number(request.headers.get(_CHECKSUM, ""), base=16)
         data = request.get_data(cache=False)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 _LOCK_SECONDS = 30
+_PRAGMAS = (
+    f"busy_timeout = {1_000 * _LOCK_SECONDS}",
+    "journal_mode = WAL",
+    "trusted_schema = OFF",
+    "foreign_keys = ON",
+)
 
 
 class Ledger:
@@ -71,15 +77,14 @@ class Ledger:
             return known
         # only `close` may come from another thread
         connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            connection.close()  # as on a full disk, where it is tried again and again
+            raise
         with self._lock:
             self._opened.append(connection)
-        for pragma in (
-            f"busy_timeout = {1_000 * _LOCK_SECONDS}",
-            "journal_mode = WAL",
-            "trusted_schema = OFF",
-            "foreign_keys = ON",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
         database = Database(connection, execute_plugins=False)
         self._local.database = database
         return database

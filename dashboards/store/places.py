@@ -7,9 +7,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfinder.errors import InputError
+from gapfinder.errors import InputError, visible
 
 _OWNER_ONLY = 0o700
+_MADE_BY_FILE_SYSTEMS = "lost+found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,9 @@ class Places:
             self.folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
             owner = self.folder.stat().st_uid
             if owner == os.geteuid():
+                self._check_contents()
                 self.folder.chmod(_OWNER_ONLY)
-                for folder in (self.incoming, self.files, self.prepared, self.scratch, self.locks, self.trash):
+                for folder in self._parts:
                     folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
         except OSError as error:
             raise InputError(
@@ -80,10 +82,32 @@ class Places:
         if owner != os.geteuid():
             raise InputError(f"the dashboard's folder {self.folder} belongs to somebody else; name one with --store")
 
+    @property
+    def _parts(self) -> tuple[Path, ...]:
+        return (self.incoming, self.files, self.prepared, self.scratch, self.locks, self.trash)
+
+    def _check_contents(self) -> None:
+        """Refuse a folder that has been used for something else, before its mode is changed."""
+        ours = {_MADE_BY_FILE_SYSTEMS, *(part.name for part in self._parts)}
+        other = next((entry.name for entry in self.folder.iterdir() if entry.name not in ours), None)
+        if other is not None and not self.database.exists():
+            raise InputError(
+                f"{self.folder} is no folder of a dashboard: {visible(other)} is in it; name a new one with --store"
+            )
+
     def discard(self, path: Path) -> None:
         """Take a file or folder out of its place at once; `empty_trash` then takes the time to delete it."""
         if os.path.lexists(path):
             path.rename(self.trash / os.urandom(8).hex())
+
+    def delete(self, *paths: Path) -> None:
+        """Delete files and folders of which no row speaks any more; InputError where that cannot be done."""
+        try:
+            for path in paths:
+                self.discard(path)
+            self.empty_trash()
+        except OSError as error:
+            raise InputError(f"the dashboard cannot write to its folder: {error.strerror}") from error
 
     def empty_trash(self) -> None:
         """Delete what was removed; what another server deletes meanwhile is no error."""

@@ -90,9 +90,11 @@ class Store:
             _row(database, profile)
             for table, column in (("jobs", "profile"), ("files", "profile"), ("profiles", "id")):
                 database.execute(f"DELETE FROM {table} WHERE {column} = ?", [profile])  # noqa: S608 (three names of ours)
-            self.places.discard(self.places.files / profile)
-            self.places.discard(self.places.prepared / profile)
-        self.places.empty_trash()
+        with self.ledger.transaction() as database:  # only now is that sure; the same files may be back since
+            if not list(database.query("SELECT id FROM profiles WHERE id = ?", [profile])):
+                self.places.discard(self.places.files / profile)
+                self.places.discard(self.places.prepared / profile)
+        self.places.delete()
 
     def jobs(self) -> list[Job]:
         """Return all jobs, newest first."""

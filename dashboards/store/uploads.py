@@ -21,18 +21,20 @@ from gapfinder.errors import InputError
 from gapfinder.load.checks import judge_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sqlite_utils import Database
 
     from dashboards.store.records import StoredProfile, Upload
+    from dashboards.store.rows import Row
     from dashboards.store.store import Store
 
 MOST_SLICE_BYTES = 16 << 20
 _RUN = re.compile(r"[0-9A-Za-z_-]{8,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SNIFFED = 512
+_GONE = "there is no such upload; it was cancelled or given up, start it again"
 
 
 class UnknownUploadError(InputError):
@@ -74,7 +76,7 @@ class Uploads:
             if known is not None and (known.name, known.size_bytes) == (readable_name(name), size_bytes):
                 return self._as_it_is(known)
             if known is not None:
-                self._forget(database, known)
+                _forget(database, known.id)
             check_room(database, needed=size_bytes, quota=self._quota, folder=self._store.places.folder)
             row = {
                 "id": secrets.token_hex(16),
@@ -87,6 +89,8 @@ class Uploads:
                 "changed_s": time.time(),
             }
             database.table("uploads").insert(row)
+        if known is not None:
+            self._delete_parts(known.id)
         return upload_of(row)
 
     def get(self, upload: str) -> Upload:
@@ -138,9 +142,10 @@ class Uploads:
     def cancel(self, upload: str) -> None:
         """Forget an upload; nothing happens to one that is gone already."""
         with self._store.ledger.transaction() as database:
-            for row in database.query("SELECT * FROM uploads WHERE id = ?", [upload]):
-                self._forget(database, upload_of(row))
-        self._store.places.empty_trash()
+            is_ours = bool(list(database.query("SELECT id FROM uploads WHERE id = ?", [upload])))
+            _forget(database, upload)
+        if is_ours:  # and no other path
+            self._delete_parts(upload)
 
     def combine(self, run: str, *, name: str | None = None) -> StoredProfile:
         """Make one profile of the finished uploads of a run; the one that is there already where the content is known.
@@ -148,12 +153,12 @@ class Uploads:
         It may be asked again when the answer got lost.
         """
         with self._store.ledger.transaction() as database:
-            profile = self._combined(database, run, name=name)
-        self._store.places.empty_trash()
+            rows = list(database.query("SELECT * FROM uploads WHERE run = ? ORDER BY position", [run]))
+            profile = self._combined(database, run, rows=rows, name=name)
+        self._delete_parts(*(str(row["id"]) for row in rows))
         return self._store.profile(profile)
 
-    def _combined(self, database: Database, run: str, *, name: str | None) -> str:
-        rows = list(database.query("SELECT * FROM uploads WHERE run = ? ORDER BY position", [run]))
+    def _combined(self, database: Database, run: str, *, rows: Sequence[Row], name: str | None) -> str:
         if not rows:
             return _made_of(database, run)
         unfinished = [upload_of(row).name for row in rows if row["sha256"] is None]
@@ -162,12 +167,15 @@ class Uploads:
         profile = profile_id(str(row["sha256"]) for row in rows)
         if next(iter(database.query("SELECT id FROM profiles WHERE id = ?", [profile])), None) is None:
             by_content = {str(row["sha256"]): upload_of(row) for row in reversed(rows)}
-            files = place_files(self._store.places, profile, uploads=dict(reversed(by_content.items())))
+            try:
+                files = place_files(self._store.places, profile, uploads=dict(reversed(by_content.items())))
+            except OSError as error:
+                raise _not_kept(error) from error
             insert_profile(database, profile, files=files, name=name or plain_stem(rows[0]["name"]), run=run)
         else:
             database.table("profiles").update(profile, {"run": run})
         for row in rows:
-            self._forget(database, upload_of(row))
+            _forget(database, str(row["id"]))
         return profile
 
     def _judge(self, upload: Upload, head: bytes) -> None:
@@ -186,10 +194,10 @@ class Uploads:
                 while rest:
                     rest = rest[file.write(rest) :]
                 os.fdatasync(file.fileno())
+        except FileNotFoundError:  # it was cancelled meanwhile
+            raise UnknownUploadError(_GONE) from None
         except OSError as error:
-            raise NoRoomError(
-                f"the dashboard cannot keep the upload: {error.strerror}; make room on its disk"
-            ) from error
+            raise _not_kept(error) from error
 
     @contextmanager
     def _alone(self, upload: str) -> Iterator[Path]:
@@ -199,16 +207,14 @@ class Uploads:
         try:
             file = part.open("ab")
         except OSError as error:
-            raise NoRoomError(
-                f"the dashboard cannot keep the upload: {error.strerror}; make room on its disk"
-            ) from error
+            raise _not_kept(error) from error
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield part
 
-    def _forget(self, database: Database, upload: Upload) -> None:
-        database.execute("DELETE FROM uploads WHERE id = ?", [upload.id])
-        self._store.places.discard(self._store.places.incoming / upload.id)
+    def _delete_parts(self, *uploads: str) -> None:
+        """Delete the parts of forgotten uploads: once that is sure, as a full disk may still undo it."""
+        self._store.places.delete(*(self._store.places.incoming / upload for upload in uploads))
 
     def _as_it_is(self, upload: Upload) -> Upload:
         """Return an upload with no more of it than is on the disk, as after a loss of power."""
@@ -217,10 +223,18 @@ class Uploads:
         return replace(upload, offset_bytes=min(upload.offset_bytes, on_disk))
 
 
+def _forget(database: Database, upload: str) -> None:
+    database.execute("DELETE FROM uploads WHERE id = ?", [upload])
+
+
+def _not_kept(error: OSError) -> NoRoomError:
+    return NoRoomError(f"the dashboard cannot keep the upload: {error.strerror}; make room on its disk")
+
+
 def _found(database: Database, upload: str) -> Upload:
     row = next(iter(database.query("SELECT * FROM uploads WHERE id = ?", [upload])), None)
     if row is None:
-        raise UnknownUploadError("there is no such upload; it was cancelled or given up, start it again")
+        raise UnknownUploadError(_GONE)
     return upload_of(row)
 
 

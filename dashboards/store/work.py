@@ -29,7 +29,11 @@ _LOST = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that one server runs; whoever holds the open file `lock` is at work on it."""
+    """A job that one server runs.
+
+    Attributes:
+        lock: an open file that its worker has as well; while either holds it, no other server takes the job for lost.
+    """
 
     job: Job
     lock: IO[bytes]

@@ -37,16 +37,16 @@ class Answer:
             raise self._unexpected(name)
         return value
 
-    def number(self, name: str) -> int:
-        """Return a whole number of the answer; InputError where there is none."""
+    def number(self, name: str, *, most: int) -> int:
+        """Return a whole number of the answer from 0 to `most`; InputError where there is none."""
         value = self.told.get(name)
-        if not isinstance(value, int):
+        if not isinstance(value, int) or not 0 <= value <= most:
             raise self._unexpected(name)
         return value
 
     def _unexpected(self, name: str) -> InputError:
         return InputError(
-            f"that is no gapfinder dashboard, or one of another version: {name!r} is missing in its answer "
+            f"that is no gapfinder dashboard, or one of another version: {name!r} is missing or wrong in its answer "
             f"(status {self.status}); check the address"
         )
 

@@ -84,7 +84,7 @@ def _send(
     client: Client, file: Path, *, announced: Mapping[str, object], state: FileState, told: Callable[[int], None]
 ) -> None:
     begun = _asked(client, "POST", "/uploads", body=announced)
-    upload, offset = begun.text("id"), begun.number("offset")
+    upload, offset = begun.text("id"), begun.number("offset", most=state.size)
     pauses = iter(_PAUSES_S)
     try:
         with file.open("rb") as stream:
@@ -94,7 +94,7 @@ def _send(
                 data = stream.read(_SLICE_BYTES)
                 if not data:
                     raise _changed(file)
-                before, offset = offset, _sent_slice(client, upload, data=data, offset=offset)
+                before, offset = offset, _sent_slice(client, upload, data=data, offset=offset, size=state.size)
                 pauses = iter(_PAUSES_S) if offset > before else pauses
                 if offset <= before:
                     _pause(pauses, client=client, why="it takes nothing of what is sent")
@@ -104,19 +104,19 @@ def _send(
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
     if file_state(file) != state:
-        _asked(client, "DELETE", f"/uploads/{upload}")
+        _asked(client, "DELETE", f"/uploads/{quote(upload, safe='')}")
         raise _changed(file)
-    _asked(client, "POST", f"/uploads/{upload}/finished", body={"sha256": digest})
+    _asked(client, "POST", f"/uploads/{quote(upload, safe='')}/finished", body={"sha256": digest})
 
 
-def _sent_slice(client: Client, upload: str, *, data: bytes, offset: int) -> int:
+def _sent_slice(client: Client, upload: str, *, data: bytes, offset: int, size: int) -> int:
     """Send a slice; return where the next one begins, which after a broken connection the dashboard is asked for."""
-    place, checksum = f"/uploads/{upload}", zlib.crc32(data)
+    place, checksum = f"/uploads/{quote(upload, safe='')}", zlib.crc32(data)
     try:
         answer = client.ask("PUT", f"{place}?offset={offset}", body=data, checksum=checksum)
     except BrokenConnectionError:
         answer = _asked(client, "GET", place)
-    return answer.number("offset")
+    return answer.number("offset", most=size)
 
 
 def _asked(client: Client, method: str, path: str, *, body: Mapping[str, object] | None = None) -> Answer:

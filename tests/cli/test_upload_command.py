@@ -106,17 +106,23 @@ def test_nobody_there_is_told(tmp_path):
 
 
 class _Other(BaseHTTPRequestHandler):
+    answer = b""
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b"<html>hello \x1b</html>")
+        self.wfile.write(self.answer)
 
     def log_message(self, *arguments: object) -> None:
         pass
 
 
-def test_another_website_is_told(tmp_path):
+@pytest.mark.parametrize(
+    "answer", [b"<html>hello \x1b</html>", b'{"id": "../x", "offset": -5}', b'{"id": "x", "offset": 1%s}' % (b"0" * 30)]
+)
+def test_another_website_is_told(tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(_Other, "answer", answer)
     with HTTPServer(("127.0.0.1", 0), _Other) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         done = upload(file(tmp_path / "good.sqlite"), "--to", f"http://127.0.0.1:{server.server_port}")

@@ -74,6 +74,14 @@ def ended(job: Job) -> bool:
     return job.state not in (JobState.QUEUED, JobState.RUNNING)
 
 
+def awaited_empty(folder: Path) -> None:
+    """Wait until what a job wrote on its way is gone, without another start of a server."""
+    deadline = time.monotonic() + PATIENCE_S
+    while any(folder.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(folder.iterdir()) == []
+
+
 def is_alive(pid: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -85,6 +93,7 @@ FAILURES = {
     "bad": "bad.sqlite: is cut off: 9 bytes of 10",
     "bug": "a fault of gapfinder; the server's output shows where, please report it",
     "full": "No space left on device",
+    "untold": "could not write to its folder, as on a full disk; make room, then try again",
     "changed": "changed since it was added",
 }
 
@@ -98,7 +107,7 @@ def test_what_can_be_prepared_is_ready_and_what_cannot_says_why(store, tmp_path,
     assert (good.state, good.progress, good.attempts) == (JobState.DONE, 1.0, 1)
     assert {job.state for job in jobs.values()} == {JobState.FAILED}
     assert [what for what, message in FAILURES.items() if message not in jobs[what].message] == []
-    assert [profile.is_ready for profile in store.profiles()] == [True, False, False, False, False]
+    assert [profile.is_ready for profile in store.profiles()] == [True] + [False] * len(FAILURES)
     (folder,) = store.places.prepared.iterdir()
     assert (folder.name, sorted(path.name for path in folder.iterdir())) == (profiles["secret"], ["half", "whole"])
     assert (folder / "whole").read_text() == "no token"  # a worker has no need to know it
@@ -128,6 +137,7 @@ def test_cancel_kills_the_worker_and_what_it_started(store, tmp_path):
         deadline = time.monotonic() + PATIENCE_S
         while (is_alive(worker) or is_alive(child)) and time.monotonic() < deadline:
             time.sleep(0.05)
+        awaited_empty(store.places.scratch)
     assert not is_alive(worker)
     assert not is_alive(child)
     assert store.profile(profile).job.state is JobState.CANCELLED
@@ -182,6 +192,22 @@ def test_a_job_of_a_killed_server_is_found_by_another(store, tmp_path):
     other.close()
 
 
+def test_a_worker_is_lost_once_when_two_servers_see_it(store, tmp_path):
+    """What the second one sees must not be told of the attempt that the first one has begun since."""
+    profile = submitted(store, tmp_path, "endless")
+    runner, other = Runner(store, limits=LIMITS, worker="dashboard_worker"), Store(store.places.folder)
+    (worker,) = runner._started(Work(store).claim(most=1))
+    worker.process.kill()
+    os.waitid(os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT)
+    Work(other).find_lost()
+    assert store.profile(profile).job.state is JobState.RUNNING
+    assert runner._goes_on(worker) is False
+    again = Work(other).claim(most=1)
+    assert again.job.profile == profile
+    again.lock.close()
+    other.close()
+
+
 def test_a_job_is_taken_once_and_no_more_than_allowed_run(store, tmp_path):
     first, second = submitted(store, tmp_path, "good"), submitted(store, tmp_path, "bad")
     other = Store(store.places.folder)
@@ -214,6 +240,7 @@ def test_a_profile_removed_meanwhile_leaves_nothing(store, tmp_path):
         while is_alive(worker) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not is_alive(worker)
+        awaited_empty(store.places.scratch)
     assert store.jobs() == []
     sweep(store)
     assert [*store.places.scratch.iterdir(), *store.places.prepared.iterdir(), *store.places.locks.iterdir()] == []

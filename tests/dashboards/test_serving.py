@@ -89,6 +89,7 @@ def test_a_rebound_name_is_not(anybody, host):
     [
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Origin": "http://localhost:9999"},
         {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import zlib
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flask.testing import FlaskClient
+    from sqlite_utils import Database
 
     from dashboards.store.records import StoredProfile
 
@@ -354,3 +356,22 @@ def test_no_room_and_no_such_upload_have_their_own_status(client):
     assert client.post("/runs/none-such", json={}).status_code == 404
     assert client.delete("/uploads/none").status_code == 204
     assert client.get("/p/none/job").status_code == 400
+
+
+def test_a_profile_that_cannot_be_written_down_keeps_its_uploads(store, uploads, monkeypatch):
+    """As on a disk that is full when all is to be committed: the files must not have gone already."""
+    send(uploads)
+    transaction = store.ledger.transaction
+
+    @contextmanager
+    def without_commit() -> Iterator[Database]:
+        with transaction() as database:
+            yield database
+            raise InputError("the database cannot be used: database or disk is full")
+
+    monkeypatch.setattr(store.ledger, "transaction", without_commit)
+    with pytest.raises(InputError, match="disk is full"):
+        uploads.combine(RUN)
+    monkeypatch.undo()
+    assert store.profiles() == []
+    assert uploads.combine(RUN).files[0].read_bytes() == DATABASE
