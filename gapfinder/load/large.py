@@ -127,7 +127,9 @@ class LargeProfile:
         if late.empty:
             return calls
         latest = late.groupby(late["thread"] & PROCESS_MASK)["start"].max().to_dict()
-        spans = {process: (start, max(end, latest.get(process, end) + 1)) for process, (start, end) in spans.items()}
+        for process, last in latest.items():
+            start, end = spans[process]
+            spans[process] = start, max(end, last + 1)
         return self._read_calls(database, spans, launched=launched)
 
     def _read_calls(
