@@ -153,6 +153,7 @@ def test_a_report_is_cut_where_about_as_many_rows_begin(is_shuffled, opened):
     "tables",
     [
         {"kernels": [Kernel(start=1, end=2), Kernel(start=3, end=4, device=None)]},
+        {"kernels": [Kernel(start=n, end=n + 1, device=device) for n, device in enumerate((0, 1, None, None), 1)]},
         {"kernels": [Kernel(start=1, end=2)], "copies": [Copy(start=3, end=4, device=None)]},
         {
             "tables": {
@@ -163,7 +164,12 @@ def test_a_report_is_cut_where_about_as_many_rows_begin(is_shuffled, opened):
             }
         },
     ],
-    ids=["kernel without device", "copy without device", "not stored as nsys does"],
+    ids=[
+        "kernel without device",
+        "kernels that no device can be told of",
+        "copy without device",
+        "not stored as nsys does",
+    ],
 )
 def test_what_can_only_be_read_whole(tables, opened):
     assert opened(**tables) is None
