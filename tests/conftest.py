@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("gapfinder", deadline=None)
+settings.load_profile("gapfinder")
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 

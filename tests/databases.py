@@ -136,6 +136,7 @@ def nsys_database(
     start_utc: int | None = None,
     schema_version: str = "3.25.0",
     tables: Tables | None = None,
+    page_size: int = 4096,
 ) -> Path:
     """Write an export as nsys 2026.2 lays it out; a table without rows is left out, as nsys does.
 
@@ -152,6 +153,7 @@ def nsys_database(
         start_utc: TARGET_INFO_SESSION_START_TIME.utcEpochNs.
         schema_version: EXPORT_SCHEMA_VERSION.
         tables: further tables, or others in place of these.
+        page_size: bytes of a page.
     """
     strings: dict[str, int] = {}
     all_copies = list(copies)
@@ -175,7 +177,7 @@ def nsys_database(
         ),
     }
     filled = {name: table for name, table in made.items() if table[1]}
-    return write_database(path, {**filled, **(tables or {})})
+    return write_database(path, {**filled, **(tables or {})}, page_size=page_size)
 
 
 _PLACE = ("deviceId", "contextId", "greenContextId", "streamId", "correlationId", "globalPid")

@@ -19,7 +19,7 @@ _NAMED = ("start", "end", "globalTid", "nameId")
 
 
 def random_report(path: Path, *, seed: int) -> Path:
-    """Write a report of 4 ms: two processes, three lanes, several threads, rows in no order."""
+    """Write a report of 4 ms: two processes, three lanes, several threads, rows in no order, on many pages."""
     dice = random.Random(seed)
     kernels, copies, graphs, calls, ranges = [], [], [], [], []
     for pid in _PIDS:
@@ -42,6 +42,7 @@ def random_report(path: Path, *, seed: int) -> Path:
         graphs=graphs,
         calls=calls,
         ranges=ranges,
+        page_size=512,
         tables={"OSRT_API": (_NAMED, _host_rows(dice, 40)), "PROFILER_OVERHEAD": (_NAMED, _host_rows(dice, 4))},
     )
 

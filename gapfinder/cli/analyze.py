@@ -12,7 +12,7 @@ from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
-from gapfinder.cli.workers import chosen_workers, expect_workers, measured_files, worker_options
+from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
@@ -61,8 +61,8 @@ def analyze(  # noqa: PLR0913 (one for each option)
     from gapfinder.findings import explained
 
     place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
-    found, left_out = measured_files(files, settings=settings, workers=place)
-    analysis = explained(found)
+    measured = measured_files(files, settings=settings, workers=place)
+    analysis = explained(measured.analysis(settings=settings))
     if output is None:
         click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
     else:
@@ -72,8 +72,7 @@ def analyze(  # noqa: PLR0913 (one for each option)
         raise InconclusiveError(
             "nothing to measure on a GPU: no operation that takes time was captured; see the report"
         )
-    if left_out:
-        raise InconclusiveError(f"the report is about {len(files) - len(left_out)} of {len(files)} files; see above")
+    check_complete(measured)
 
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:

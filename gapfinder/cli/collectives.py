@@ -10,8 +10,9 @@ import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
-from gapfinder.cli.profiles import given_profiles, load_profiles
+from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
+from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
@@ -46,6 +47,7 @@ FORMATS = ("text", "csv", "json")
     metavar="N",
     help="At most N rows, of what is exposed most; 50 of text and all of the others when not given.",
 )
+@worker_options
 @measuring_options
 def collectives(  # noqa: PLR0913 (one for each option)
     profiles: tuple[Path, ...],
@@ -55,6 +57,9 @@ def collectives(  # noqa: PLR0913 (one for each option)
     output: Path | None,
     force: bool,
     limit: int | None,
+    workers: int | None,
+    memory: str | None,
+    scheduler: str | None,
     config: Path | None,
     **options: object,
 ) -> None:
@@ -65,14 +70,16 @@ def collectives(  # noqa: PLR0913 (one for each option)
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
+    expect_workers(profiles, workers=workers, scheduler=scheduler)
     files, inputs = given_profiles(profiles, config=config)
     if output is not None:
         check_output(output, inputs=inputs, force=force)
 
-    from gapfinder.analysis import analyze_collectives
     from gapfinder.cli.collectives_output import not_measured, render
 
-    analysis, frame = analyze_collectives(load_profiles(files), settings=settings)
+    place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
+    measured = measured_files(files, settings=settings, workers=place)
+    analysis, frame = measured.collectives(settings=settings)
     layout = text_layout(is_terminal=output is None and sys.stdout.isatty())
     text = render(analysis, frame, by=By(by), form=form, limit=limit, layout=layout)
     if output is None:
@@ -86,3 +93,4 @@ def collectives(  # noqa: PLR0913 (one for each option)
         raise InconclusiveError(f"communication was not measured: {reason}")
     if By(by) is By.STEP and not any(lane.steps for lane in analysis.lanes):
         raise InconclusiveError(f"nothing to sum up by step: {analysis.lanes[0].steps_reason}; see --step-pattern")
+    check_complete(measured)

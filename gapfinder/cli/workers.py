@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gapfinder.cli.streams import say
-from gapfinder.errors import InputError, visible
+from gapfinder.errors import InconclusiveError, InputError, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gapfinder.cluster.measuring import LeftOut
+    from gapfinder.cluster.measuring import Measured
     from gapfinder.cluster.workers import Workers
-    from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -53,10 +52,8 @@ def chosen_workers(
     return DaskWorkers(scheduler)
 
 
-def measured_files(
-    files: Sequence[Path], *, settings: Settings, workers: Workers
-) -> tuple[Analysis, tuple[LeftOut, ...]]:
-    """Return the analysis and what was left out of it, each said on stderr; a terminal shows what is under way.
+def measured_files(files: Sequence[Path], *, settings: Settings, workers: Workers) -> Measured:
+    """Measure reports; what is left out is said on stderr, and a terminal shows what is under way.
 
     Where nothing could be measured, the first report's error is raised.
     """
@@ -80,7 +77,14 @@ def measured_files(
         say(f"gapfinder: {one.sentence}")
     if not measured.reports and measured.left_out:
         raise measured.left_out[0].error
-    return measured.analysis(settings=settings), measured.left_out
+    return measured
+
+
+def check_complete(measured: Measured) -> None:
+    """Raise InconclusiveError where reports were left out."""
+    if measured.left_out:
+        count = len(measured.reports)
+        raise InconclusiveError(f"the report is about {count} of {count + len(measured.left_out)} files; see above")
 
 
 _OPTIONS = (

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gapfinder.analysis import join_reports
+from gapfinder.analysis import join_collectives, join_reports
 from gapfinder.cluster.packing import unpack
 from gapfinder.cluster.task import measure_file
 from gapfinder.errors import GapfinderError, InputError
@@ -14,6 +14,8 @@ from gapfinder.errors import GapfinderError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from gapfinder.analysis import MeasuredReport
     from gapfinder.cluster.workers import Workers
@@ -52,7 +54,14 @@ class Measured:
 
     def analysis(self, *, settings: Settings) -> Analysis:
         """Return the analysis of the reports, its notes on each that was left out; raises what `join_reports` does."""
-        analysis = join_reports(self.reports, settings=settings)
+        return self._noted(join_reports(self.reports, settings=settings))
+
+    def collectives(self, *, settings: Settings) -> tuple[Analysis, pd.DataFrame]:
+        """Return the same and every single collective (frame COLLECTIVES)."""
+        analysis, collectives = join_collectives(self.reports, settings=settings)
+        return self._noted(analysis), collectives
+
+    def _noted(self, analysis: Analysis) -> Analysis:
         notes = (*(one.sentence for one in self.left_out), *analysis.coverage.notes)
         return replace(analysis, coverage=replace(analysis.coverage, notes=notes))
 

@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver, get_context, resource_tracker
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from gapfinder.cluster.memory import MOST_MEMORY, estimated_need, fits, free_memory
@@ -154,6 +154,7 @@ def _worth(files: Sequence[Path], *, count: int | None) -> int:
 def _load_libraries() -> None:
     """Start the process that forks the others, if it is not there, and have it load what they need; this returns."""
     forkserver.set_forkserver_preload(["gapfinder.cluster.task"])
+    resource_tracker.ensure_running()  # the fork server needs it, and starting it ends with Ctrl-C let through
     # Ctrl-C reaches that process too, which has no words for it while it loads.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

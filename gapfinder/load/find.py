@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,9 @@ PROFILE_SUFFIXES = (".sqlite", ".sqlite.gz", ".sqlite.zst", *REPORT_SUFFIXES)
 
 
 def find_profiles(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that are meant, each once, sorted; a folder stands for the profiles directly in it.
+    """Return the files that are meant, each once, in order; a folder stands for the profiles directly in it.
+
+    Numbers in names count as numbers: rank_2 comes before rank_10.
 
     A path with `*`, `?` or `[` that does not exist is a pattern, as a shell takes it, with `**` for any folders.
 
@@ -31,7 +34,7 @@ def find_profiles(paths: Sequence[Path]) -> list[Path]:
     for path in chain.from_iterable(map(paths_meant, paths)):
         for real, file in _files(path):
             found.setdefault(real, file)
-    return sorted(found.values())
+    return sorted(found.values(), key=_in_order)
 
 
 def paths_meant(path: Path) -> list[Path]:
@@ -42,6 +45,12 @@ def paths_meant(path: Path) -> list[Path]:
     if not fitting:
         raise InputError(f"no file or folder fits {path}")
     return fitting
+
+
+def _in_order(path: Path) -> tuple[list[list[str | int]], Path]:
+    # Every second piece is a number, so that like is compared with like.
+    pieces = [re.split(r"(\d+)", part) for part in path.parts]
+    return [[int(piece) if at % 2 else piece for at, piece in enumerate(part)] for part in pieces], path
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:

@@ -15,6 +15,7 @@ from gapfinder.load.btree import UnsupportedError
 from gapfinder.load.kept_rows import ByName, KeptCalls, KeptKernels, Numbers, SleepingCalls, is_among
 from gapfinder.load.limits import DEFAULT_LIMITS, Limits
 from gapfinder.load.operations import read_calls, read_kernels
+from gapfinder.load.places import UNTOLD_DEVICE, UNTOLD_PROCESS
 from gapfinder.load.reading import Export, complete_profile
 from gapfinder.load.runs import ROWS_PER_SAMPLE, Runs
 from gapfinder.load.schema import KERNEL, RUNTIME
@@ -126,8 +127,10 @@ class LargeProfile:
         late = late[is_among(late, launched) | is_among(late, known)]
         if late.empty:
             return calls
-        latest = late.groupby(late["thread"] & PROCESS_MASK)["start"].max().to_dict()
-        spans = {process: (start, max(end, latest.get(process, end) + 1)) for process, (start, end) in spans.items()}
+        latest = late.groupby(late["thread"] & PROCESS_MASK)["start"].max()
+        for process, last in zip(latest.index.tolist(), latest.tolist(), strict=True):
+            start, end = spans[process]
+            spans[process] = start, max(end, last + 1)
         return self._read_calls(database, spans, launched=launched)
 
     def _read_calls(
@@ -165,8 +168,11 @@ def _opened(export: Export, *, whole: Whole) -> LargeProfile | None:
         calls = Runs.of(database, RUNTIME, read=read_calls)
         kernels = Runs.of(database, KERNEL, read=read_kernels)
         kept_calls, kept, cuttable = _kept(database, calls=calls, kernels=kernels, whole=whole)
+    rows = kept.frame()
+    if UNTOLD_PROCESS in rows["process"].to_numpy() or UNTOLD_DEVICE in rows["device"].to_numpy():
+        return None
     with export.open() as database:  # again, for all that SQLite reads has one deadline
-        profile, is_filled = complete_profile(export, database, kernels=kept.frame())
+        profile, is_filled = complete_profile(export, database, kernels=rows)
     if is_filled:
         return None
     numbers = Numbers.of(profile.kernels, profile.copies, profile.graphs)

@@ -62,9 +62,9 @@ def test_uncut_is_at_once(tmp_path):
     assert in_parts(path, FINE, [-5, 2 * LAST]) == expected
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_reports_cut_at_random(seed, tmp_path, small_runs):
-    small_runs(4_096)
+    small_runs(1_024)
     path = random_report(tmp_path / "a.sqlite", seed=seed)
     assert in_parts(path, FINE, random_times(path, seed=seed)) == at_once(path, FINE)
 
@@ -81,13 +81,13 @@ def test_random_reports_cut_at_random(seed, tmp_path, small_runs):
     ids=lambda choices: next(iter(choices)),
 )
 def test_whatever_is_asked_for(choices, tmp_path, small_runs):
-    small_runs(8_192)
+    small_runs(1_024)
     path = random_report(tmp_path / "a.sqlite", seed=21)
     settings = Settings(min_gap_ns=500, **choices)
     assert in_parts(path, settings, random_times(path, seed=21)) == at_once(path, settings)
 
 
-@pytest.mark.parametrize("state", ["cuda_graphs", "data_starved", "fsdp", "pipeline"])
+@pytest.mark.parametrize("state", ["cuda_graphs", "data_starved"])
 def test_sample_profiles_cut_at_random(state, small_runs):
     small_runs(150_000)
     path = SAMPLES / f"{state}.sqlite"
@@ -96,9 +96,7 @@ def test_sample_profiles_cut_at_random(state, small_runs):
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real profiles are not here")
-@pytest.mark.parametrize(
-    "name", ["job128_ranks_0_1", "recommender_8ranks_rank3", "train_1gpu_nvtx", "two_devices_0_and_3"]
-)
+@pytest.mark.parametrize("name", ["job128_ranks_0_1", "two_devices_0_and_3"])
 def test_real_profiles_cut_at_random(name, small_runs):
     small_runs(150_000)
     path = REAL / f"{name}.sqlite"

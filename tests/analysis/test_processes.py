@@ -307,6 +307,7 @@ def marks(*ranks: int, world_size: int = 4) -> list[Mark]:
 
 
 def missing(analysis: Analysis) -> list[str]:
+    """Return what is noted about the job's size."""
     return [note for note in analysis.coverage.notes if "world size" in note]
 
 
@@ -337,7 +338,10 @@ def test_p59_ranks_without_gpu_work_are_named_whether_they_left_a_mark_or_not() 
 def test_the_world_size_is_not_known_where_two_jobs_are() -> None:
     assert analyze([profile(*marks(0, 1))]).world_size == 4
     both = analyze([profile(*marks(0), *marks(1, world_size=2))])
-    assert (both.world_size, missing(both)) == (None, [])
+    assert (both.world_size, missing(both)) == (
+        None,
+        ["reports of several jobs (world sizes 2, 4); analyze each by itself"],
+    )
     assert analyze([profile(step(0, 0, 9))]).world_size is None
 
 

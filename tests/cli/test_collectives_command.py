@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from databases import Call, Copy, Kernel, nsys_database
 
 from gapfinder.cli.app import commands
+from gapfinder.cluster import task
+from gapfinder.load import runs
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample_profiles" / "slow_rank.sqlite"
@@ -48,6 +50,34 @@ def test_every_collective_is_there_once_for_each_lane():
     assert {row["step"] for row in rows} == {"", "1", "2", "3", "4", "5"}
     assert {row["late_lane"] for row in rows} == {"3"}
     assert {(row["bytes"], row["ideal_ns"], row["is_matched"]) for row in rows} == {("", "", "True")}
+
+
+def test_in_parts_they_are_the_same(monkeypatch):
+    expected = run("collectives", str(SAMPLE), "--format", "csv").stdout
+    cuts = []
+    measure = task.measure_parts
+
+    def watched(large, *, settings, times):
+        cuts.extend(times)
+        return measure(large, settings=settings, times=times)
+
+    monkeypatch.setattr(task, "MOST_MEMORY", 0)
+    monkeypatch.setattr(task, "measure_parts", watched)
+    monkeypatch.setattr(task, "rows_at_once", lambda _: 2_000)
+    monkeypatch.setattr(runs, "_RUN_BYTES", 150_000)
+    assert CliRunner().invoke(commands, ["collectives", str(SAMPLE), "--format", "csv"]).stdout == expected
+    assert cuts
+
+
+def test_a_report_that_cannot_be_read_is_left_out(tmp_path):
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(SAMPLE.read_bytes()[:100_000])
+    result = run("collectives", str(SAMPLE), str(broken), "--format", "csv")
+    assert (result.exit_code, result.stdout) == (3, run("collectives", str(SAMPLE), "--format", "csv").stdout)
+    first, last = result.stderr.splitlines()
+    assert first.startswith("gapfinder: left out: broken.sqlite: is cut off")
+    assert last == "gapfinder: error: the report is about 1 of 2 files; see above"
+    assert run("collectives", str(broken)).exit_code == 2
 
 
 def test_wait_and_transfer_add_up_to_each_duration():

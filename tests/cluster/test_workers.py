@@ -232,6 +232,19 @@ def test_a_memory_that_is_no_size_is_an_error(files):
     assert run(*files, "--memory", "much").exit_code == 2
 
 
+def test_ctrl_c_is_held_back_from_the_process_that_loads_libraries():
+    program = (
+        "from gapfinder.cluster import workers; workers._load_libraries()\n"
+        "from multiprocessing.forkserver import _forkserver; from pathlib import Path\n"
+        "print(Path(f'/proc/{_forkserver._forkserver_pid}/status').read_text())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    (blocked,) = (line.split()[1] for line in told.splitlines() if line.startswith("SigBlk:"))
+    assert int(blocked, 16) & 1 << signal.SIGINT - 1
+
+
 def test_ctrl_c_ends_a_worker_without_a_word():
     code = (
         "from gapfinder.cluster.process import prepare_worker; import os, signal\n"

@@ -26,6 +26,15 @@ def test_a_folder_stands_for_its_profiles_sorted(tmp_path: Path) -> None:
     assert find_profiles([tmp_path]) == sorted(files)
 
 
+def test_numbers_in_names_are_in_order_of_their_values(tmp_path: Path) -> None:
+    for node in (10, 9):
+        (tmp_path / f"node{node}").mkdir()
+        touch(tmp_path / f"node{node}", *(f"rank_{rank}.sqlite" for rank in ("10", "2", "02", "x", "1_3", "1_10")))
+    found = [file.relative_to(tmp_path).as_posix() for file in find_profiles([tmp_path / "node*"])]
+    ranks = ["1_3", "1_10", "02", "2", "10", "x"]
+    assert found == [f"node{node}/rank_{rank}.sqlite" for node in (9, 10) for rank in ranks]
+
+
 def test_of_a_report_and_its_export_only_the_export_is_taken(tmp_path: Path) -> None:
     touch(tmp_path, "x.nsys-rep", "x.qdstrm", "x.sqlite", "y.qdstrm", "y.nsys-rep", "z.sqlite.gz", "z.nsys-rep")
     assert [file.name for file in find_profiles([tmp_path])] == ["x.sqlite", "y.nsys-rep", "z.sqlite.gz"]

@@ -111,6 +111,15 @@ def test_calls_up_to_a_launch_that_began_after_its_kernel(opened):
     assert len(part.read_calls()) == len(calls)
 
 
+def test_calls_up_to_a_late_launch_beside_a_process_that_has_no_further_cut(opened):
+    kernels = [Kernel(start=10, end=60, correlation=1), Kernel(start=10, end=60, correlation=1, pid=200)]
+    late, other = Call(start=900, end=901, correlation=1), Call(start=5, end=6, correlation=1, pid=200)
+    between = [Call(start=400 + n, end=401 + n, correlation=9) for n in range(3)]
+    large = opened(kernels=kernels, calls=[late, other, *between])
+    part = large.part({LANE: (0, 40), (global_pid(200), 0): (0, 2**63 - 1)}, margin=100)
+    assert sorted(start for start, _ in rows(part, "calls")) == [5, 400, 401, 402, 900]
+
+
 def test_threads_that_slept_while_another_worked_are_left_out(opened):
     calls = [Call(start=100, end=110, correlation=1), Call(start=250, end=260, correlation=2, tid=101)]
     sleeps = [(50, 90), (90, 200), (220, 300)]
@@ -144,6 +153,7 @@ def test_a_report_is_cut_where_about_as_many_rows_begin(is_shuffled, opened):
     "tables",
     [
         {"kernels": [Kernel(start=1, end=2), Kernel(start=3, end=4, device=None)]},
+        {"kernels": [Kernel(start=n, end=n + 1, device=device) for n, device in enumerate((0, 1, None, None), 1)]},
         {"kernels": [Kernel(start=1, end=2)], "copies": [Copy(start=3, end=4, device=None)]},
         {
             "tables": {
@@ -154,7 +164,12 @@ def test_a_report_is_cut_where_about_as_many_rows_begin(is_shuffled, opened):
             }
         },
     ],
-    ids=["kernel without device", "copy without device", "not stored as nsys does"],
+    ids=[
+        "kernel without device",
+        "kernels that no device can be told of",
+        "copy without device",
+        "not stored as nsys does",
+    ],
 )
 def test_what_can_only_be_read_whole(tables, opened):
     assert opened(**tables) is None
