@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
+    from dashboards.store.records import StoredProfile
+
 
 def text(words: str) -> str:
     """Return words from anywhere as a page shows them: what does not print is spelled out, units stay with numbers."""
     return unbroken(visible(words))
+
+
+def trouble(profile: StoredProfile) -> Component | None:
+    """Return what became of a profile's files since it was prepared; None where they are as they were."""
+    if profile.trouble is None:
+        return None
+    return html.P([html.B("The files of this profile: "), text(profile.trouble)], className="notice trouble")
 
 
 def empty(title: str, *paragraphs: str | Component) -> Component:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ROW, _AXIS, _LOWEST = 26, 60, 130
 _FEW = 30
+_TALL, _FEW_TICKS, _MANY_TICKS = 5, 3, 6
 _SCALE = "Cividis"  # made for colour-blind eyes: J. R. Nuñez et al., PLOS ONE 13 (2018)
 
 
@@ -47,7 +48,7 @@ def heat_figure(grid: Grid, *, theme: Theme) -> go.Figure:
     made = figure(theme=theme, height=max(_AXIS + _ROW * len(grid.labels), _LOWEST))
     known = [value for row in grid.values for value in row if value is not None]
     bar = {"thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK.color(theme)}}
-    bar |= {"tickformat": ".0%"} if grid.is_ratio else _bar_ticks(known)
+    bar |= _bar_ticks(grid, known, most=_FEW_TICKS if len(grid.labels) < _TALL else _MANY_TICKS)
     made.add_trace(
         go.Heatmap(
             z=grid.values,
@@ -76,8 +77,11 @@ def heat_figure(grid: Grid, *, theme: Theme) -> go.Figure:
     return made
 
 
-def _bar_ticks(known: Sequence[float]) -> dict[str, list[float] | list[str]]:
-    return duration_ticks(round(max(known)), least_ns=round(min(known))) if known else {}
+def _bar_ticks(grid: Grid, known: Sequence[float], *, most: int) -> dict[str, object]:
+    """Return the scale's ticks, so few that they do not touch where there are few rows."""
+    if grid.is_ratio:
+        return {"tickformat": ".1%", "nticks": most}
+    return {**duration_ticks(round(max(known)), least_ns=round(min(known)), most=most)} if known else {}
 
 
 def _words(grid: Grid, row: int, step: int) -> str:

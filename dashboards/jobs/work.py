@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,9 @@ def work(store: Store, job: str) -> None:
         jobs.fail(job, message="needs more memory than there is; analyze fewer files at once, or use a larger machine")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    ended = jobs.job(job)
+    if ended is not None and ended.state is JobState.DONE:
+        _record(store, now.profile)
 
 
 def _prepare(store: Store, job: Job, *, folder: Path, told: Callable[[str, float | None], None]) -> None:
@@ -61,6 +65,15 @@ def _prepare(store: Store, job: Job, *, folder: Path, told: Callable[[str, float
             raise InputError(trouble)
         if not folder.exists():
             prepare_profile([file.path for file in files], folder=folder, settings=Settings(), told=told)
+
+
+def _record(store: Store, profile: str) -> None:
+    """Make a run of what is prepared; where it cannot be one, the page of trends says why."""
+    from dashboards.data.opening import open_prepared
+    from dashboards.data.recording import record_profile
+
+    with suppress(GapfinderError):
+        record_profile(open_prepared(store.profile(profile)), history=store.places.history)
 
 
 def _teller(jobs: Work, job: str) -> Callable[[str, float | None], None]:

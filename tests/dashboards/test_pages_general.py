@@ -10,10 +10,11 @@ from dashboard_fakes import ADDED_S, nodes, opened, post, sample, stored, texts,
 
 from dashboards.app import create_app
 from dashboards.components.palette import Theme
+from dashboards.data.recording import BRANCH, profile_ids
 from dashboards.ids import Asked, Page
 from dashboards.pages import compare, profiles, trends
 from dashboards.pages.metric_table import metric_table
-from dashboards.pages.trend_runs import BRANCH, profile_ids, record_prepared
+from dashboards.pages.trend_runs import record_prepared
 from dashboards.store.records import JobState
 from gapfinder.compare.history import accept, find_run, runs
 from gapfinder.errors import InputError
