@@ -9,7 +9,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html, set_props
 from dash.exceptions import PreventUpdate
 
 from dashboards import ids
-from dashboards.components.notices import problem
+from dashboards.components.notices import no_page, problem
 from dashboards.components.palette import Theme
 from dashboards.components.shell import known, navigation, shell
 from dashboards.ids import Asked, Page, address, asked_for
@@ -106,11 +106,11 @@ def shown(view: View, asked: Asked | None, *, theme: Theme) -> Component:
     """Return the page that was asked for, or why it cannot be shown."""
     profiles_link = html.P(html.A("All profiles", href=address(Page.PROFILES)))
     if asked is None:
-        return problem("No such page", "The address leads nowhere; perhaps a part of it was lost.", profiles_link)
+        return no_page("No such page", "The address leads nowhere; perhaps a part of it was lost.", profiles_link)
     try:
         page: Component = _PAGES[asked.page].layout(view, asked, theme=theme)
     except GapfinderError as error:
-        return problem("This page cannot be shown", str(error), profiles_link)
+        return no_page("This page cannot be shown", str(error), profiles_link)
     return page
 
 

@@ -10,6 +10,7 @@
   const NUMBER = /^([<>]?)([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)\s*(\S*)/;
   const words = new Intl.Collator("en", { numeric: true });
   const ORDERS = ["descending", "ascending"];
+  const chosen = new Map(); // by the table, [place of the column, order]
 
   /** Return the number that a cell begins with, in the smallest unit of its kind; null where it has none. */
   function numberOf(text) {
@@ -34,18 +35,26 @@
     return order * (low - high);
   }
 
-  /** Put the rows of a table in the order that its heading says. */
+  /** Return what a table is called, on this page: what the server sends anew is still the same table. */
+  function nameOf(table) {
+    return `${window.location.pathname} ${table.closest("[role=region]").getAttribute("aria-label")}`;
+  }
+
+  /** Put the rows of a table in the order that was chosen, and say so in its heading. */
   function sort(table) {
-    const head = table.tHead.querySelector("th[aria-sort]");
+    const [column, order] = chosen.get(nameOf(table)) || [-1, ""];
     const rows = [...table.tBodies[0].rows];
-    const place = (row) => Number(row.dataset.place);
-    let wanted = [...rows].sort((one, other) => place(one) - place(other));
-    if (head) {
-      const by = {
-        column: head.cellIndex,
-        order: head.getAttribute("aria-sort") === "ascending" ? 1 : -1,
-        isNumber: head.classList.contains("number"),
-      };
+    let wanted = [...rows].sort((one, other) => Number(one.dataset.place) - Number(other.dataset.place));
+    for (const head of table.tHead.rows[0].cells) {
+      if (head.cellIndex !== column) {
+        head.removeAttribute("aria-sort");
+      } else if (head.getAttribute("aria-sort") !== order) {
+        head.setAttribute("aria-sort", order);
+      }
+    }
+    if (order) {
+      const isNumber = table.tHead.rows[0].cells[column].classList.contains("number");
+      const by = { column, order: order === "ascending" ? 1 : -1, isNumber };
       wanted = wanted.sort((one, other) => compare(one, other, by));
     }
     if (wanted.some((row, index) => row !== rows[index])) {
@@ -58,11 +67,10 @@
     const table = head.closest("table");
     const orders = head.classList.contains("number") ? ORDERS : [...ORDERS].reverse();
     const next = orders[orders.indexOf(head.getAttribute("aria-sort")) + 1];
-    for (const other of table.tHead.querySelectorAll("th[aria-sort]")) {
-      other.removeAttribute("aria-sort");
-    }
     if (next) {
-      head.setAttribute("aria-sort", next);
+      chosen.set(nameOf(table), [head.cellIndex, next]);
+    } else {
+      chosen.delete(nameOf(table));
     }
     sort(table);
   }
@@ -74,15 +82,15 @@
     }
   });
 
-  // what the server sends anew, such as another lane's steps, comes in the order that was chosen
+  // what the server sends anew, such as the list of profiles, comes in its own order
   let isAsked = false;
-  new MutationObserver((changes) => {
-    const isOurs = changes.some((change) => (change.target.parentElement || change.target).closest("table"));
-    if (isOurs && !isAsked) {
+  new MutationObserver(() => {
+    if (chosen.size && !isAsked) {
       isAsked = true;
       window.requestAnimationFrame(() => {
         isAsked = false;
-        document.querySelectorAll("table:has(th[aria-sort])").forEach(sort);
+        const tables = [...document.querySelectorAll("[role=region] > table:has(button.sort)")];
+        tables.filter((table) => chosen.has(nameOf(table))).forEach(sort);
       });
     }
   }).observe(document, { childList: true, characterData: true, subtree: true });

@@ -41,7 +41,16 @@ def not_measured(what: str, *, reason: str) -> Component:
 
 def problem(title: str, *paragraphs: str | Component) -> Component:
     """Return what went wrong, for a reader."""
-    return html.Section([html.H2(text(title)), *map(_paragraph, paragraphs)], className="notice problem", role="alert")
+    return _problem(html.H2(text(title)), paragraphs)
+
+
+def no_page(title: str, *paragraphs: str | Component) -> Component:
+    """Return what stands in place of a whole page that cannot be shown."""
+    return _problem(html.H1(text(title)), paragraphs)
+
+
+def _problem(heading: Component, paragraphs: Iterable[str | Component]) -> Component:
+    return html.Section([heading, *map(_paragraph, paragraphs)], className="notice problem", role="alert")
 
 
 def remarks(title: str, items: Iterable[str]) -> Component | None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dashboards.components.palette import Paint, Theme
 
 _FONT = "system-ui, sans-serif"
-_ROUND = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 _CLEAR = "rgba(0,0,0,0)"
 LEGEND_ABOVE = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"}
 """A legend in one line over the figure; the figure needs a margin of 30 pixels there."""
@@ -83,11 +82,11 @@ SHARES: dict[str, object] = {
 """Ticks of an axis of shares from nothing to all."""
 
 
-def duration_ticks(most_ns: int, *, least_ns: int = 0, most: int = 6) -> dict[str, list[float] | list[str]]:
-    """Return an axis' ticks from the least to the most, at most so many of them, at round durations."""
+def duration_ticks(most_ns: int, *, least_ns: int = 0) -> dict[str, list[float] | list[str]]:
+    """Return an axis' ticks from the least to the most, at most six of them, at round durations."""
     span = max(most_ns - least_ns, 1)
     size = 10.0 ** int(log10(span))
-    step = max(next(size * factor for factor in _ROUND if span <= (most - 1) * size * factor), 1)
+    step = max(next(size * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if span <= 5 * size * factor), 1)
     first = -(-least_ns // step)
-    places = [step * (first + number) for number in range(most) if step * (first + number) <= most_ns]
+    places = [step * (first + number) for number in range(6) if step * (first + number) <= most_ns]
     return {"tickvals": list(places), "ticktext": [format_duration(round(place)) for place in places]}
