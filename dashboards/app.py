@@ -6,11 +6,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from dash import ClientsideFunction, Dash, Input, Output, State, html, set_props
+from dash.exceptions import PreventUpdate
 
 from dashboards import ids
-from dashboards.components.notices import problem
+from dashboards.components.notices import no_page, problem
 from dashboards.components.palette import Theme
-from dashboards.components.shell import navigation, shell
+from dashboards.components.shell import known, navigation, shell
 from dashboards.ids import Asked, Page, address, asked_for
 from dashboards.pages import collectives, compare, findings, overview, profiles, steps, timeline, trends
 from gapfinder.errors import GapfinderError
@@ -66,13 +67,29 @@ def _register(app: Dash, view: View) -> None:
         pathname: str | None, search: str | None, theme: str | None
     ) -> tuple[Component, list[Component], str, None]:
         asked = asked_for(pathname, search)
-        ready = [profile for profile in view.store.profiles() if profile.is_ready]
+        ready = _ready(view)
         content = shown(view, asked, theme=Theme.DARK if theme == Theme.DARK else Theme.LIGHT)
         return content, navigation(asked, ready), title(asked, ready), None
+
+    @app.callback(
+        Output(ids.NAVIGATION, "children", allow_duplicate=True),
+        Output(ids.KNOWN, "data"),
+        Input(ids.LOOK, "n_intervals"),
+        State(ids.LOCATION, "pathname"),
+        State(ids.LOCATION, "search"),
+        State(ids.KNOWN, "data"),
+        prevent_initial_call=True,
+    )
+    def look(_: int | None, pathname: str | None, search: str | None, seen: str | None) -> tuple[list[Component], str]:
+        ready = _ready(view)
+        if known(ready) == seen:
+            raise PreventUpdate
+        return navigation(asked_for(pathname, search), ready), known(ready)
 
     app.clientside_callback(
         ClientsideFunction("gapfinder", "theme"),
         Output(ids.THEME, "data"),
+        Output(ids.THEME_BUTTON, "children"),
         Input(ids.THEME_BUTTON, "n_clicks"),
         State(ids.THEME, "data"),
     )
@@ -81,15 +98,19 @@ def _register(app: Dash, view: View) -> None:
     )
 
 
+def _ready(view: View) -> list[StoredProfile]:
+    return [profile for profile in view.store.profiles() if profile.is_ready]
+
+
 def shown(view: View, asked: Asked | None, *, theme: Theme) -> Component:
     """Return the page that was asked for, or why it cannot be shown."""
     profiles_link = html.P(html.A("All profiles", href=address(Page.PROFILES)))
     if asked is None:
-        return problem("No such page", "The address leads nowhere; perhaps a part of it was lost.", profiles_link)
+        return no_page("No such page", "The address leads nowhere; perhaps a part of it was lost.", profiles_link)
     try:
         page: Component = _PAGES[asked.page].layout(view, asked, theme=theme)
     except GapfinderError as error:
-        return problem("This page cannot be shown", str(error), profiles_link)
+        return no_page("This page cannot be shown", str(error), profiles_link)
     return page
 
 
@@ -102,8 +123,8 @@ def title(asked: Asked | None, profiles: list[StoredProfile]) -> str:
 
 def _told(error: Exception) -> None:
     """Show that a callback failed; what failed is in the log, for it may hold anything."""
-    known = isinstance(error, GapfinderError)
-    if not known:
+    is_known = isinstance(error, GapfinderError)
+    if not is_known:
         _LOG.error("a callback failed", exc_info=error)
-    told = str(error) if known else "An error in gapfinder; the log of the server tells more."
+    told = str(error) if is_known else "An error in gapfinder; the log of the server tells more."
     set_props(ids.NOTICE, {"children": problem("That did not work", told)})

@@ -34,6 +34,11 @@ TITLE = "title"
 """dcc.Store with the page's title."""
 NOTICE = "notice"
 
+LOOK = "look"
+"""dcc.Interval that looks for profiles that were added, renamed or removed meanwhile."""
+KNOWN = "known"
+"""dcc.Store with the profiles to choose from, as one text."""
+
 # the timeline, which JavaScript draws
 TIMELINE = "timeline"
 TIMELINE_SELECTION = "timeline-selection"

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 USUAL_HOST, USUAL_PORT = "127.0.0.1", 8050
 _PORTS_TRIED = 50
-_HISTORY = "history.db"
 _SHORTEST_TOKEN = 16
 _THREADS = 8
 
@@ -96,7 +95,7 @@ def make_view(folder: Path) -> View:
     """Return what pages work with, of the store in a folder."""
     store = Store(folder)
     opened = OpenProfiles(lambda profile: open_prepared(store.profile(profile)))
-    return View(store, opened, Queue(store), history=folder / _HISTORY)
+    return View(store, opened, Queue(store), history=store.places.history)
 
 
 def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None]) -> None:

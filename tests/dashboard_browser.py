@@ -15,7 +15,8 @@ from dashboard_fakes import FakeQueue, FakeStore, stored
 from dashboards.app import create_app
 from dashboards.data.opening import OpenProfiles, open_prepared
 from dashboards.data.preparing import prepare_profile
-from dashboards.routes import timeline
+from dashboards.routes.session import Access
+from dashboards.server import guard
 from dashboards.view import View
 from gapfinder.settings import Settings
 
@@ -67,8 +68,8 @@ def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
 
     view = view_of(profiles)
     app = create_app(view)
-    timeline.register(app.server, view)
     server = create_server(app.server, host="127.0.0.1", port=0, threads=8)
+    guard(app, view, access=Access(hosts=frozenset({"127.0.0.1"}), port=server.effective_port, token=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

@@ -33,23 +33,29 @@
     return theme;
   }
 
+  function called(theme) {
+    return [theme, theme === "dark" ? "Dark" : "Light"];
+  }
+
   apply(preferred());
   prefersDark.addEventListener("change", () => {
     if (!chosen()) {
-      window.dash_clientside.set_props("theme", { data: apply(preferred()) });
+      const [theme, words] = called(apply(preferred()));
+      window.dash_clientside.set_props("theme", { data: theme });
+      window.dash_clientside.set_props("theme-button", { children: words });
     }
   });
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     gapfinder: {
-      /** Return the theme to show: the other one after a click. */
+      /** Return the theme to show, the other one after a click, and what the button says. */
       theme(clicks, shown) {
         if (!clicks) {
-          return apply(preferred());
+          return called(apply(preferred()));
         }
         const theme = shown === "dark" ? "light" : "dark";
         keep(theme);
-        return apply(theme);
+        return called(apply(theme));
       },
 
       /** Set the title of the window, and go to the part of the page that the address names. */

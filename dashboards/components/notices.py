@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
+    from dashboards.store.records import StoredProfile
+
 
 def text(words: str) -> str:
     """Return words from anywhere as a page shows them: what does not print is spelled out, units stay with numbers."""
     return unbroken(visible(words))
+
+
+def trouble(profile: StoredProfile) -> Component | None:
+    """Return what became of a profile's files since it was prepared; None where they are as they were."""
+    if profile.trouble is None:
+        return None
+    return html.P([html.B("The files of this profile: "), text(profile.trouble)], className="notice trouble")
 
 
 def empty(title: str, *paragraphs: str | Component) -> Component:
@@ -32,7 +41,16 @@ def not_measured(what: str, *, reason: str) -> Component:
 
 def problem(title: str, *paragraphs: str | Component) -> Component:
     """Return what went wrong, for a reader."""
-    return html.Section([html.H2(text(title)), *map(_paragraph, paragraphs)], className="notice problem", role="alert")
+    return _problem(html.H2(text(title)), paragraphs)
+
+
+def no_page(title: str, *paragraphs: str | Component) -> Component:
+    """Return what stands in place of a whole page that cannot be shown."""
+    return _problem(html.H1(text(title)), paragraphs)
+
+
+def _problem(heading: Component, paragraphs: Iterable[str | Component]) -> Component:
+    return html.Section([heading, *map(_paragraph, paragraphs)], className="notice problem", role="alert")
 
 
 def remarks(title: str, items: Iterable[str]) -> Component | None:

@@ -8,7 +8,7 @@ from dash import dcc, html
 
 from dashboards import ids
 from dashboards.components.notices import text
-from dashboards.components.spoken import labelled
+from dashboards.components.spoken import current, labelled
 from dashboards.ids import Asked, Page, address
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dashboards.store.records import StoredProfile
 
+_LOOKS_EVERY_MS = 5_000
 _GENERAL = (Page.COMPARE, Page.TRENDS, Page.PROFILES)
 
 
@@ -28,12 +29,14 @@ def shell() -> Component:
             dcc.Location(id=ids.LOCATION, refresh="callback-nav"),
             dcc.Store(id=ids.THEME),
             dcc.Store(id=ids.TITLE),
+            dcc.Store(id=ids.KNOWN),
+            dcc.Interval(id=ids.LOOK, interval=_LOOKS_EVERY_MS),
             html.A("Skip to the page", href=f"#{ids.CONTENT}", className="skip"),
             html.Header(
                 [
                     dcc.Link("gapfinder", href="/", className="brand"),
                     labelled(html.Nav(id=ids.NAVIGATION), "Pages"),
-                    html.Button("Light or dark", id=ids.THEME_BUTTON, type="button", title="Switch light and dark"),
+                    html.Button("Light", id=ids.THEME_BUTTON, type="button", title="Switch between light and dark"),
                 ]
             ),
             html.Div(id=ids.NOTICE, role="alert"),
@@ -41,6 +44,11 @@ def shell() -> Component:
         ],
         className="app",
     )
+
+
+def known(profiles: Sequence[StoredProfile]) -> str:
+    """Return what the choice of a profile is made of as one text: while that stays, the choice need not be sent."""
+    return "\n".join(f"{one.id} {one.name!r} {one.labels}" for one in profiles)
 
 
 def navigation(asked: Asked | None, profiles: Sequence[StoredProfile]) -> list[Component]:
@@ -53,14 +61,17 @@ def navigation(asked: Asked | None, profiles: Sequence[StoredProfile]) -> list[C
     return parts
 
 
-def _links(pages: Sequence[Page], current: Page | None, *, profile: str | None) -> Component:
+def _links(pages: Sequence[Page], shown: Page | None, *, profile: str | None) -> Component:
     items = [
-        html.Li(
-            dcc.Link(
-                page.value.title(),
-                href=address(page, profile=profile),
-                className="current" if page is current else "",
-            )
+        current(
+            html.Li(
+                dcc.Link(
+                    page.value.title(),
+                    href=address(page, profile=profile),
+                    className="current" if page is shown else "",
+                )
+            ),
+            is_current=page is shown,
         )
         for page in pages
     ]

@@ -16,3 +16,10 @@ def labelled(component: Some, label: str) -> Some:
     """Return the component with what it is called."""
     setattr(component, "aria-label", text(label))
     return component
+
+
+def current(component: Some, *, is_current: bool) -> Some:
+    """Return the component, marked where it stands for what is shown."""
+    if is_current:
+        setattr(component, "aria-current", "page")
+    return component

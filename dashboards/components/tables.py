@@ -28,13 +28,17 @@ def section(table: Table | None, *, links: Sequence[str | None] = ()) -> Compone
 
 def framed(table: Table, *, links: Sequence[str | None] = ()) -> Component:
     """Return a table in a frame that scrolls; `links` has, for each row, where its first cell leads to."""
-    heads = [html.Th(text(column.header), scope="col", className=column.kind.value) for column in table.columns]
+    is_sorted = len(table.rows) > 1
+    heads = [heading(column.header, kind=column.kind, is_sorted=is_sorted) for column in table.columns]
     rows = [
-        html.Tr(
-            [
-                _cell(cell, column, is_first=not place, href=links[number] if links and not place else None)
-                for place, (cell, column) in enumerate(zip(row, table.columns, strict=True))
-            ]
+        placed(
+            html.Tr(
+                [
+                    _cell(cell, column, is_first=not place, href=links[number] if links and not place else None)
+                    for place, (cell, column) in enumerate(zip(row, table.columns, strict=True))
+                ]
+            ),
+            number,
         )
         for number, row in enumerate(table.rows)
     ]
@@ -42,6 +46,18 @@ def framed(table: Table, *, links: Sequence[str | None] = ()) -> Component:
     grid = html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)])
     frame = html.Div(grid, className="scroll", role="region", tabIndex="0")
     return html.Div([*caption, labelled(frame, table.title)])
+
+
+def heading(words: str, *, kind: Kind, is_sorted: bool) -> Component:
+    """Return a column's heading; where the table can be sorted, a button that JavaScript listens to."""
+    shown = html.Button(text(words), type="button", className="sort") if is_sorted else text(words)
+    return html.Th(shown, scope="col", className=kind.value)
+
+
+def placed(row: html.Tr, place: int) -> Component:
+    """Return the row with where it stands when nothing is sorted, for JavaScript."""
+    setattr(row, "data-place", str(place))
+    return row
 
 
 def _cell(words: str, column: Column, *, is_first: bool, href: str | None) -> Component:

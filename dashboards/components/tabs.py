@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dash import dcc, html
 
 from dashboards.components.notices import text
-from dashboards.components.spoken import labelled
+from dashboards.components.spoken import current, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def tabs(label: str, choices: Iterable[tuple[str, str, bool]]) -> Component:
     """Return links side by side; each choice is (words, address, whether it is shown)."""
     items = [
-        html.Li(dcc.Link(text(words), href=href, className="current" if is_shown else ""))
+        current(html.Li(dcc.Link(text(words), href=href, className="current" if is_shown else "")), is_current=is_shown)
         for words, href, is_shown in choices
     ]
     return labelled(html.Ul(items, className="tabs"), label)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboards.components.palette import PARTS
-from dashboards.figures.style import escaped, figure, marker
+from dashboards.figures.style import SHARES, duration_ticks, escaped, figure, marker
 from gapfinder.render.parts import IDLE
 from gapfinder.units import format_duration, format_share
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gapfinder.render.parts import Part
 
 _ROW, _AXIS = 30, 40
-_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
+_LAST_TICK = 24  # half of the last tick's text is beyond the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,15 @@ def budget_figure(bars: Sequence[Bar], *, parts: Sequence[Part], theme: Theme, f
     made.update_layout(barmode="stack")
     labels = [escaped(bar.label) for bar in bars]
     made.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, autorange="reversed")
-    made.update_xaxes(range=[0, 1.004], tickformat=".0%", tickvals=_TICKS, showgrid=False)
-    if full_ns is not None:
-        made.update_xaxes(showticklabels=False)
+    made.update_xaxes(range=[0, 1.004], showgrid=False, **(SHARES if full_ns is None else _times(full_ns)))
+    made.update_layout(margin_r=_LAST_TICK)
     return made
+
+
+def _times(full_ns: int) -> dict[str, list[float] | list[str]]:
+    """Return ticks at round durations, where all that can be shown takes `full_ns`."""
+    ticks = duration_ticks(full_ns)
+    return ticks | {"tickvals": [float(place) / full_ns for place in ticks["tickvals"]]}
 
 
 def _words(bar: Bar, part: Part) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dashboards.components.palette import Theme
 
 _ROW, _AXIS, _LOWEST, _HIGH = 30, 70, 130, 320
+_MANY_POWERS = 3
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 _PAINTS = (COMPUTE, COMMUNICATION, HIDDEN, COPIES, GRAPHS, QUIET)
 
@@ -102,8 +103,9 @@ def speed_figure(speeds: Sequence[Speed], *, ideal: float | None, theme: Theme) 
                 hovertemplate="%{text}<extra></extra>",
                 marker={
                     "color": _PAINTS[place % len(_PAINTS)].color(theme),
-                    "symbol": _SYMBOLS[place % len(_SYMBOLS)],
-                    "size": 9,
+                    "symbol": f"{_SYMBOLS[place % len(_SYMBOLS)]}-open",  # what lies below is seen
+                    "size": 11,
+                    "line": {"width": 2.5},
                 },
             )
         )
@@ -117,8 +119,17 @@ def speed_figure(speeds: Sequence[Speed], *, ideal: float | None, theme: Theme) 
     return made
 
 
-def _powers(numbers: Sequence[float], words: Callable[[int], str]) -> dict[str, list[int] | list[str]]:
-    """Return ticks at the powers of ten around these numbers."""
+def _powers(numbers: Sequence[float], words: Callable[[int], str]) -> dict[str, list[int] | list[float] | list[str]]:
+    """Return ticks at powers of ten around these numbers, with 2 and 5 of them where that makes few, and the range."""
     known = [number for number in numbers if number > 0] or [1]
-    ticks = [10**power for power in range(floor(log10(min(known))), ceil(log10(max(known))) + 1)]
-    return {"tickvals": ticks, "ticktext": [words(tick) for tick in ticks]}
+    low, high = log10(min(known)), log10(max(known))
+    factors = (1, 2, 5) if high - low < _MANY_POWERS else (1,)
+    ticks = [factor * 10**power for power in range(floor(low), ceil(high) + 1) for factor in factors]
+    least = max(log10(tick) for tick in ticks if log10(tick) <= low)
+    most = min(log10(tick) for tick in [*ticks, 10 ** (ceil(high) + 1)] if log10(tick) >= high)
+    margin = max((most - least) / 20, 0.05)
+    return {
+        "tickvals": ticks,
+        "ticktext": [words(tick) for tick in ticks],
+        "range": [least - margin, most + margin],
+    }

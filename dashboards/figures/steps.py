@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ROW, _AXIS, _LOWEST = 26, 60, 130
 _FEW = 30
+_TALL = 5
 _SCALE = "Cividis"  # made for colour-blind eyes: J. R. Nuñez et al., PLOS ONE 13 (2018)
 
 
@@ -47,7 +48,7 @@ def heat_figure(grid: Grid, *, theme: Theme) -> go.Figure:
     made = figure(theme=theme, height=max(_AXIS + _ROW * len(grid.labels), _LOWEST))
     known = [value for row in grid.values for value in row if value is not None]
     bar = {"thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK.color(theme)}}
-    bar |= {"tickformat": ".0%"} if grid.is_ratio else _bar_ticks(known)
+    bar |= _bar_ticks(grid, known)
     made.add_trace(
         go.Heatmap(
             z=grid.values,
@@ -76,16 +77,26 @@ def heat_figure(grid: Grid, *, theme: Theme) -> go.Figure:
     return made
 
 
-def _bar_ticks(known: Sequence[float]) -> dict[str, list[float] | list[str]]:
-    return duration_ticks(round(max(known)), least_ns=round(min(known))) if known else {}
+def _bar_ticks(grid: Grid, known: Sequence[float]) -> dict[str, list[float] | list[str]]:
+    """Return the scale's ticks: its ends, and between them round durations where there is room for them."""
+    if not known:
+        return {}
+    least, most = min(known), max(known)
+    if not grid.is_ratio and len(grid.labels) >= _TALL:
+        return duration_ticks(round(most), least_ns=round(least))
+    ends = sorted({least, most})
+    return {"tickvals": ends, "ticktext": [_value_words(grid, end) for end in ends]}
 
 
 def _words(grid: Grid, row: int, step: int) -> str:
     value = grid.values[row][step]
     if value is None:
         return ""
-    shown = format_share(value) if grid.is_ratio else format_duration(round(value))
-    return f"{grid.labels[row]}, step {grid.numbers[step]}: {grid.title} {shown}"
+    return f"{grid.labels[row]}, step {grid.numbers[step]}: {grid.title} {_value_words(grid, value)}"
+
+
+def _value_words(grid: Grid, value: float) -> str:
+    return format_share(value) if grid.is_ratio else format_duration(round(value))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,8 +75,15 @@ def marker(paint: Paint, *, theme: Theme) -> dict[str, object]:
     return {"color": paint.color(theme), "pattern": pattern, "line": outline}
 
 
+SHARES: dict[str, object] = {
+    "tickvals": [place / 5 for place in range(6)],
+    "ticktext": [f"{20 * place}\N{NO-BREAK SPACE}%" for place in range(6)],
+}
+"""Ticks of an axis of shares from nothing to all."""
+
+
 def duration_ticks(most_ns: int, *, least_ns: int = 0) -> dict[str, list[float] | list[str]]:
-    """Return an axis' ticks from the least to the most, at most six of them at round durations."""
+    """Return an axis' ticks from the least to the most, at most six of them, at round durations."""
     span = max(most_ns - least_ns, 1)
     size = 10.0 ** int(log10(span))
     step = max(next(size * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if span <= 5 * size * factor), 1)

@@ -36,8 +36,9 @@ def trend_figure(trend: Trend, *, names: Mapping[int, str], theme: Theme) -> go.
     made.add_trace(
         go.Scatter(
             mode="lines",
-            x=[place for place, _ in measured],
-            y=[point.value for _, point in measured],
+            x=list(range(len(trend.points))),
+            y=[point.value for point in trend.points],  # a run that could not measure it is a gap in the line
+            connectgaps=False,
             line={"color": COMPUTE.color(theme), "width": 1.5},
             hoverinfo="skip",
             showlegend=False,

@@ -123,7 +123,7 @@ class Runner:
     def _reason_to_end(self, worker: _Worker) -> str | None:
         """Return why a worker has to end; one that was cancelled is said to be so already."""
         job = self._work.job(worker.claim.job.id)
-        if job is None or job.state is not JobState.RUNNING:
+        if job is None or job.state not in {JobState.RUNNING, JobState.DONE}:  # done: it records its run, and ends
             return "cancelled"
         limit = self._limits
         if time.monotonic() - worker.started_s > limit.seconds:

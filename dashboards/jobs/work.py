@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,9 @@ def _failure(store: Store, jobs: Work, now: Job, *, scratch: Path) -> str | None
         return None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    ended = jobs.job(job)
+    if ended is not None and ended.state is JobState.DONE:
+        _record(store, now.profile)
 
 
 def _write_into(scratch: Path, *, keeps_exports: bool) -> None:
@@ -81,6 +85,15 @@ def _prepare(store: Store, job: Job, *, folder: Path, told: Callable[[str, float
             raise InputError(trouble)
         if not folder.exists():
             prepare_profile([file.path for file in files], folder=folder, settings=Settings(), told=told)
+
+
+def _record(store: Store, profile: str) -> None:
+    """Make a run of what is prepared; where it cannot be one, the page of trends says why."""
+    from dashboards.data.opening import open_prepared
+    from dashboards.data.recording import record_profile
+
+    with suppress(GapfinderError):
+        record_profile(open_prepared(store.profile(profile)), history=store.places.history)
 
 
 def _teller(jobs: Work, job: str) -> Callable[[str, float | None], None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dash import Input, Output, State, dcc, html, no_update
@@ -12,16 +11,15 @@ from dashboards.components.graphs import graph
 from dashboards.components.legends import part_legend
 from dashboards.components.notices import empty, problem, remarks, text
 from dashboards.components.tables import framed, section
+from dashboards.data.recording import snapshot_of
 from dashboards.figures.budgets import Bar, budget_figure
 from dashboards.ids import Page, address, asked_for
 from dashboards.pages.metric_table import metric_table
 from gapfinder.compare.comparable import Aspect, differences
 from gapfinder.compare.diff import REFUSED, diff
 from gapfinder.compare.difference import Unit
-from gapfinder.compare.take import take_snapshot
 from gapfinder.render.difference.tables import difference_tables, shown_parts
 from gapfinder.render.difference.words import difference_verdict, title_words
-from gapfinder.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from dashboards.store.records import StoredProfile
     from dashboards.view import View
     from gapfinder.compare.difference import Difference
-    from gapfinder.compare.snapshot import Snapshot
 
 _LANES, _ROWS, _BARS = 64, 50, 16
 _FEWEST = 2
@@ -75,14 +72,6 @@ def register(app: Dash, view: View) -> None:
         asked = asked_for(pathname, search)
         shown = {} if asked is None else {name: asked.query.get(name) for name in chosen}
         return no_update if shown == chosen else address(Page.COMPARE, **chosen)
-
-
-def snapshot_of(profile: OpenProfile) -> Snapshot:
-    """Return what of a profile is compared; when it was added stands for when it was measured."""
-    lanes = profile.analysis.lanes
-    settings = Settings(min_gap_ns=lanes[0].gaps.min_gap_ns) if lanes else Settings()
-    added = datetime.fromtimestamp(profile.stored.added_s, UTC)
-    return take_snapshot(profile.analysis, settings=settings, commit=None, created=added)
 
 
 def _choice(ready: Sequence[StoredProfile], chosen: tuple[str | None, str | None]) -> Component:

@@ -9,7 +9,7 @@ from dash import dcc, html
 from dashboards.components.cards import card, cards
 from dashboards.components.graphs import graph
 from dashboards.components.legends import part_legend, severity_chip
-from dashboards.components.notices import empty, not_measured, remarks, text
+from dashboards.components.notices import empty, not_measured, remarks, text, trouble
 from dashboards.components.tables import section
 from dashboards.figures.budgets import Bar, budget_figure
 from dashboards.figures.causes import cause_figure, cause_sums
@@ -49,6 +49,7 @@ def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
         [
             html.H1(text(profile.stored.name)),
             html.P(text(source_words(analysis)), className="source"),
+            trouble(view.store.profile(profile.stored.id)),
             html.P(text(verdict(analysis)), className="verdict"),
             *content,
             remarks("Not measured, and worth knowing", notes(analysis)),

@@ -10,10 +10,12 @@ from dash import dcc, html
 
 from dashboards.components.notices import empty, text
 from dashboards.components.spoken import labelled
+from dashboards.components.tables import heading, placed
 from dashboards.ids import Page, address
 from dashboards.store.records import JobState
 from gapfinder.errors import GapfinderError
 from gapfinder.findings.words import listed
+from gapfinder.render.table import Kind
 from gapfinder.units import format_bytes, format_count, format_share
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
 CANCEL, PREPARE = "profile-cancel", "profile-prepare"
 """Types of the buttons' ids; the rest of the id is the job's, or the profile's."""
 
+_HEADS = (
+    ("profile", Kind.LABEL),
+    ("what it is", Kind.WORD),
+    ("files", Kind.LABEL),
+    ("size", Kind.NUMBER),
+    ("added", Kind.WORD),
+    ("state", Kind.NOTE),
+)
 _REMEMBERED = 1_024
 
 
@@ -35,16 +45,19 @@ def profile_list(view: View) -> Component:
     profiles = view.store.profiles()
     if not profiles:
         return _first_steps()
-    heads = ("profile", "what it is", "files", "size", "added", "state", "")
-    row = html.Tr([html.Th(head, scope="col", className="number" if head == "size" else "") for head in heads])
-    body = html.Tbody([_row(view, profile) for profile in profiles])
-    return html.Div(html.Table([html.Thead(row), body], className="profiles"), className="scroll")
+    is_sorted = len(profiles) > 1
+    heads = [heading(words, kind=kind, is_sorted=is_sorted) for words, kind in _HEADS]
+    heads.append(html.Td(className="edit"))
+    body = html.Tbody([_row(view, profile, place=place) for place, profile in enumerate(profiles)])
+    grid = html.Table([html.Thead(html.Tr(heads)), body], className="profiles")
+    return labelled(html.Div(grid, className="scroll", role="region", tabIndex="0"), "Profiles")
 
 
 def signature(profiles: Sequence[StoredProfile]) -> str:
     """Return what the list shows as one text: while it stays the same, the list need not be sent again."""
     return "\n".join(
-        f"{one.id} {one.name!r} {one.labels} {one.job and (one.job.state, one.job.stage, one.job.progress)}"
+        f"{one.id} {one.name!r} {one.labels} {one.trouble} "
+        f"{one.job and (one.job.state, one.job.stage, one.job.progress)}"
         for one in profiles
     )
 
@@ -59,24 +72,26 @@ def _first_steps() -> Component:
     )
 
 
-def _row(view: View, profile: StoredProfile) -> Component:
+def _row(view: View, profile: StoredProfile, *, place: int) -> Component:
     name = text(profile.name)
     title = dcc.Link(name, href=address(Page.OVERVIEW, profile=profile.id)) if profile.is_ready else name
     labels = [html.Span(text(label), className="tag") for label in profile.labels]
     files = listed([file.name for file in profile.files])
     added = datetime.fromtimestamp(profile.added_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
     edit = dcc.Link("Edit", href=address(Page.PROFILES, edit=profile.id))
-    return html.Tr(
+    row = html.Tr(
         [
             html.Th([title, *labels], scope="row", className="label"),
             html.Td(text(_contents(view, profile))),
             html.Td(text(files), className="label"),
             html.Td(format_bytes(profile.size_bytes), className="number"),
             html.Td(added),
-            html.Td(list(_state(profile)), className="note"),
+            html.Td([*_state(profile), *_trouble(profile)], className="note"),
             html.Td(labelled(edit, f"Edit {profile.name}")),
-        ]
+        ],
+        key=profile.id,
     )
+    return placed(row, place)
 
 
 def _contents(view: View, profile: StoredProfile) -> str:
@@ -115,6 +130,11 @@ def _state(profile: StoredProfile) -> Iterator[str | Component]:
         case JobState.CANCELLED:
             yield "cancelled "
             yield _prepare("Prepare", profile)
+
+
+def _trouble(profile: StoredProfile) -> Iterator[Component]:
+    if profile.trouble is not None:
+        yield html.P(text(profile.trouble), className="trouble")
 
 
 def _under_way(job: Job, profile: StoredProfile) -> Iterator[str | Component]:

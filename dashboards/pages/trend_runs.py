@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dashboards.pages.compare import snapshot_of
-from gapfinder.compare.history import Source, default_store, record, runs
+from dashboards.data.recording import BRANCH, profile_ids, record_profile
+from gapfinder.compare.history import default_store, runs
 from gapfinder.errors import GapfinderError, InputError
 
 if TYPE_CHECKING:
-    from dashboards.store.records import StoredProfile
     from dashboards.view import View
     from gapfinder.compare.history import Run
-
-BRANCH = "dashboard"
-"""What the dashboard records, it records as runs of this branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,10 @@ def history_files(view: View) -> list[Path]:
 
 
 def record_prepared(view: View) -> list[str]:
-    """Record each prepared profile that the dashboard's history lacks, and return what could not be, and why."""
+    """Record each prepared profile that the history still lacks, and return what could not be, and why.
+
+    A worker records what it prepared; this is for what was prepared before there were histories, or could not be then.
+    """
     if view.history is None:
         return []
     known = set(profile_ids(_readable(view.history)[0]).values())
@@ -44,7 +43,7 @@ def record_prepared(view: View) -> list[str]:
     for stored in reversed(view.store.profiles()):
         if stored.is_ready and stored.id not in known:
             try:
-                _record(view, stored, view.history)
+                record_profile(view.profiles.get(stored.id), history=view.history)
             except GapfinderError as error:
                 failed.append(f"{stored.name} is not in the history: {error}")
     return failed
@@ -69,16 +68,3 @@ def _readable(file: Path) -> tuple[tuple[Run, ...], str | None]:
         return runs(file), None
     except InputError as error:
         return (), str(error)
-
-
-def profile_ids(found: tuple[Run, ...] | list[Run]) -> dict[int, str]:
-    """Return the profile that each run of the dashboard was made from, by the run's number."""
-    mine = {run.id: run.label for run in found if run.source == Source.DASHBOARD and run.label}
-    return {number: label.rpartition(" [")[2].removesuffix("]") for number, label in mine.items()}
-
-
-def _record(view: View, stored: StoredProfile, history: Path) -> None:
-    profile = view.profiles.get(stored.id)
-    if profile.analysis.lanes:
-        label = f"{stored.name} [{stored.id}]"
-        record(history, snapshot_of(profile), branch=BRANCH, source=Source.DASHBOARD, accepted=False, label=label)

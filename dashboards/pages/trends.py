@@ -11,9 +11,10 @@ from dashboards.components.graphs import graph
 from dashboards.components.notices import empty, remarks, text
 from dashboards.components.tables import framed
 from dashboards.components.tabs import tabs
+from dashboards.data.recording import profile_ids
 from dashboards.figures.trends import trend_figure
 from dashboards.ids import Page, address
-from dashboards.pages.trend_runs import branches, profile_ids, record_prepared
+from dashboards.pages.trend_runs import branches, record_prepared
 from gapfinder.compare.history import trend
 from gapfinder.compare.metrics import METRICS, find_metric
 from gapfinder.render.history import trend_sheet

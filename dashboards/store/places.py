@@ -24,6 +24,7 @@ class Places:
         prepared: one folder for each prepared profile.
         scratch: one folder for each job under way.
         locks: one file for each job under way, held by its worker as long as that lives.
+        history: runs made of prepared profiles, as `gapfinder history` keeps them.
         trash: what was removed, until it is gone.
     """
 
@@ -33,6 +34,11 @@ class Places:
     def database(self) -> Path:
         """The SQLite file."""
         return self.folder / "dashboard.db"
+
+    @property
+    def history(self) -> Path:
+        """The history of what was prepared."""
+        return self.folder / "history.db"
 
     @property
     def incoming(self) -> Path:

@@ -41,7 +41,7 @@ def trend_of(metric: str) -> Trend:
 def test_accepted_runs_are_apart_and_what_was_not_measured_is_no_point():
     made = trend_figure(trend_of("overlap_ratio"), names={1: "first"}, theme=Theme.LIGHT)
     line, accepted, others = made.data
-    assert (list(line.x), list(line.y)) == ([0, 2], [0.9, 0.4])
+    assert (list(line.x), list(line.y)) == ([0, 1, 2], [0.9, None, 0.4])  # no line over what was not measured
     assert (list(accepted.x), list(others.x)) == ([0], [2])
     assert accepted.text == ("run 1: 90.0 %, first, 2026-01-01T00:00:00+00:00",)
     assert others.text == ("run 3: 40.0 %, &lt;b&gt;, 2026-01-03T00:00:00+00:00",)

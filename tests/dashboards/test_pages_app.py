@@ -59,6 +59,25 @@ def test_what_is_not_ready_is_no_choice():
     assert "later" not in json.dumps(updates(ask(view, "/profiles"))["navigation"])
 
 
+def test_the_choice_learns_of_new_profiles_and_is_sent_only_then():
+    first = sample("slow_rank")
+    view = view_of(first)
+    app = create_app(view)
+    (output,) = [one for one, entry in app.callback_map.items() if entry["inputs"][0]["id"] == "look"]
+
+    def look(seen):
+        state = [("location", "pathname", f"/p/{first.stored.id}/steps"), ("location", "search", ""), seen]
+        return post(app, output, inputs=[("look", "n_intervals", 1)], state=state, changed=["look.n_intervals"])
+
+    known = updates(look(("known", "data", None)))["known"]["data"]
+    assert look(("known", "data", known)).status_code == 204
+    later = stored("later")
+    view.store.by_id[later.id] = later
+    sent = updates(look(("known", "data", known)))
+    assert f"/p/{later.id}/steps" in json.dumps(sent["navigation"]["children"])
+    assert sent["known"]["data"] != known
+
+
 def test_an_address_that_leads_nowhere_is_told_with_a_way_back():
     response = updates(ask(view_of(), "/nowhere"))
     told = texts(response["content"]["children"])

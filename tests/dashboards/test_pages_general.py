@@ -10,10 +10,11 @@ from dashboard_fakes import ADDED_S, nodes, opened, post, sample, stored, texts,
 
 from dashboards.app import create_app
 from dashboards.components.palette import Theme
+from dashboards.data.recording import BRANCH, profile_ids
 from dashboards.ids import Asked, Page
-from dashboards.pages import compare, profiles, trends
+from dashboards.pages import compare, overview, profiles, trends
 from dashboards.pages.metric_table import metric_table
-from dashboards.pages.trend_runs import BRANCH, profile_ids, record_prepared
+from dashboards.pages.trend_runs import record_prepared
 from dashboards.store.records import JobState
 from gapfinder.compare.history import accept, find_run, runs
 from gapfinder.errors import InputError
@@ -74,6 +75,20 @@ def poll(app, *, seen, trigger="profiles-poll.n_intervals", cancels=(), prepares
     ]
     output = callback_of(app, input_id="profiles-poll")
     return post(app, output, inputs=inputs, changed=[trigger], state=[("profiles-seen", "data", seen)])
+
+
+def test_what_became_of_a_profile_s_files_is_told_in_the_list_and_on_its_overview():
+    profile = sample("healthy")
+    view = view_of(profile)
+    asked = Asked(Page.OVERVIEW, profile.stored.id)
+    trouble = "/runs/healthy.sqlite is no longer there"
+
+    def told():
+        return texts(page_of(profiles, view)), texts(overview.layout(view, asked, theme=Theme.LIGHT))
+
+    assert not any(trouble in one for one in told())
+    view.store.by_id[profile.stored.id] = replace(profile.stored, trouble=trouble)
+    assert all(trouble in one for one in told())
 
 
 def test_polling_sends_the_list_only_when_it_changed():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
+import dashboards
 from dashboards.components.palette import (
     CAUSES,
+    INK,
     PAGE,
     PARTS,
     ROWS,
@@ -21,6 +25,8 @@ from dashboards.components.palette import (
 )
 from dashboards.data.windows import Row
 from gapfinder.explanations import Cause, Severity
+
+ASSETS = Path(dashboards.__file__).parent / "assets"
 
 
 def luminance(color: str) -> float:
@@ -44,6 +50,25 @@ def test_everything_drawn_stands_out_from_the_page(theme):
     paints = [paint for _, paint in CAUSES.values()] + [*ROWS.values(), *SEVERITIES.values()]
     paints += [paint for key, paint in PARTS.items() if key != "idle"]
     assert min(contrast(paint.color(theme), PAGE.color(theme)) for paint in paints) >= 3
+
+
+@pytest.mark.parametrize("theme", Theme)
+def test_text_is_read_with_ease_on_every_ground(theme):
+    rules = (ASSETS / "shell.css").read_text(encoding="utf-8")
+    opening = {Theme.LIGHT: ":root {", Theme.DARK: ':root[data-theme="dark"] {'}[theme]
+    block = rules.split(opening, 1)[1].split("}", 1)[0]
+    colors = {name: long_color(value) for name, value in re.findall(r"--([a-z]+): (#[0-9a-f]{3,6});", block)}
+    assert (colors["page"], colors["ink"]) == (PAGE.color(theme), INK.color(theme))
+    grounds = {name: colors[name] for name in ("page", "panel")}
+    texts = {name: colors[name] for name in ("ink", "quiet", "link", "bad", "warning")}
+    texts |= {severity: paint.color(theme) for severity, paint in SEVERITIES.items()}
+    pairs = {(text, ground): contrast(texts[text], grounds[ground]) for text in texts for ground in grounds}
+    assert {pair: ratio for pair, ratio in pairs.items() if ratio < 4.5} == {}
+
+
+def long_color(color: str) -> str:
+    """#rrggbb of #rgb."""
+    return color if len(color) == 7 else "#" + "".join(2 * digit for digit in color[1:])
 
 
 def test_every_cause_and_severity_and_row_has_a_colour():
