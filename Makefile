@@ -11,7 +11,7 @@ demo: .venv/installed ## analyse a bundled profile whose communication is not hi
 	$(BIN)/gapfinder dashboard sample_profiles/*.sqlite
 
 test: lint ## everything CI runs
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: .venv/tools ## style, types and the import contracts
 	$(BIN)/ruff check .
