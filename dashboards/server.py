@@ -8,10 +8,12 @@ import ipaddress
 import secrets
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
+from waitress import wasyncore
 from waitress.server import create_server
 
 from dashboards.app import create_app
@@ -41,6 +43,7 @@ USUAL_HOST, USUAL_PORT = "127.0.0.1", 8050
 _PORTS_TRIED = 50
 _SHORTEST_TOKEN = 16
 _THREADS = 8
+_LAST_ANSWERS_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,7 +108,8 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
         InputError: the address cannot be used, or the token is too short.
     """
     token = _token(serving)
-    bound = _bound(app, serving)
+    connections: dict[int, Any] = {}
+    bound = _bound(app, serving, connections=connections)
     access = Access(hosts=_names(serving), port=bound.effective_port, token=token)
     quota = Quota() if serving.quota_bytes is None else Quota(total_bytes=serving.quota_bytes)
     guard(app, view, access=access, quota=quota)
@@ -116,12 +120,18 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
     runner.start()
     try:
         told(_address(serving.host, access))
-        bound.run()  # returns when it is interrupted
+        _answer(connections)
     finally:
-        bound.task_dispatcher.shutdown()
+        bound.task_dispatcher.shutdown(timeout=_LAST_ANSWERS_S)
         bound.close()
         runner.stop()
         signal.signal(signal.SIGTERM, usual)
+
+
+def _answer(connections: dict[int, Any]) -> None:
+    """Answer until it is interrupted; waitress's own `run` would then wait 5 s for an answer that takes long."""
+    with suppress(KeyboardInterrupt, SystemExit):
+        wasyncore.loop(map=connections, use_poll=True)
 
 
 def guard(app: Dash, view: View, *, access: Access, quota: Quota | None = None) -> None:
@@ -158,8 +168,8 @@ def _names(serving: Serving) -> frozenset[str]:
     return frozenset(name.lower() for name in ("localhost", serving.host, *machine, *serving.names) if name)
 
 
-def _bound(app: Dash, serving: Serving) -> BaseWSGIServer:
-    """Return a server that listens; it answers when it is run."""
+def _bound(app: Dash, serving: Serving, *, connections: dict[int, Any]) -> BaseWSGIServer:
+    """Return a server that listens and keeps its connections in `connections`, by the number of their socket."""
     first = USUAL_PORT if serving.port is None else serving.port
     ports = range(first, first + (_PORTS_TRIED if serving.port is None else 1))
     for port in ports:
@@ -174,11 +184,11 @@ def _bound(app: Dash, serving: Serving) -> BaseWSGIServer:
             break
     return create_server(
         app.server,
+        map=connections,
         sockets=[listening],
         threads=_THREADS,
         ident=None,
         max_request_body_size=MOST_SLICE_BYTES + 2,  # what is longer by one is answered by Flask
-        asyncore_use_poll=True,
         recv_bytes=1 << 18,  # the usual 8 kB make a slice cost half as much time again
     )
 

@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,14 @@ TOKEN = "an-example-of-a-token"  # noqa: S105
 def plain_app() -> Dash:
     app = Dash("plain", serve_locally=True)
     app.layout = html.Div("pages would be here")
+    app.server.add_url_rule("/endless", view_func=_endless)
     return app
+
+
+def _endless() -> str:
+    print("asked", flush=True)  # noqa: T201
+    time.sleep(60)
+    return ""
 
 
 @contextmanager

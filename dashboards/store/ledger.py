@@ -66,7 +66,9 @@ class Ledger:
             finally:
                 database.rollback()  # nothing is left to undo after a commit
         except sqlite3.Error as error:
-            raise InputError(f"the dashboard's database {self._path} cannot be used: {error}") from error
+            # what is none, or is damaged, has this class itself; a full disk or a lock has one of its own
+            advice = "; restore a copy of it, or name another --store" if type(error) is sqlite3.DatabaseError else ""
+            raise InputError(f"the dashboard's database {self._path} cannot be used: {error}{advice}") from error
 
     def _of_this_thread(self) -> Database:
         """Return this thread's own connection: one that threads share may crash the process."""

@@ -15,7 +15,8 @@ from gapfinder.errors import InputError, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TIMEOUT_S = 120.0
+PATIENCE_S = 15.0
+"""How long a dashboard may say nothing to what it is asked, as a rule."""
 _LONGEST_ANSWER = 1 << 20
 
 
@@ -67,7 +68,7 @@ class Client:
         if self._token is not None and not (self._token.isascii() and self._token.isprintable()):
             raise InputError("the token holds a character that no token has; copy it again")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(host, port, timeout=_TIMEOUT_S)  # a certificate is verified unless told otherwise
+        self._connection = kind(host, port, timeout=PATIENCE_S)  # a certificate is verified unless told otherwise
 
     def __enter__(self) -> Self:
         return self
@@ -76,19 +77,28 @@ class Client:
         self._connection.close()
 
     def ask(
-        self, method: str, path: str, *, body: bytes | Mapping[str, object] | None = None, checksum: int | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | Mapping[str, object] | None = None,
+        checksum: int | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> Answer:
         """Return what the dashboard says.
 
         Raises:
-            BrokenConnectionError: it does not answer now, or says so.
+            BrokenConnectionError: it does not answer now or within `patience_s`, or says so.
             InputError: it wants another token, refuses what is asked, or its certificate is not trusted.
         """
         headers = {"Accept": "application/json"}
         headers |= {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         headers |= {} if checksum is None else {"X-Checksum": f"{checksum:08x}"}
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        self._connection.timeout = patience_s
         try:
+            if self._connection.sock is not None:  # it was opened with the patience of an earlier question
+                self._connection.sock.settimeout(patience_s)
             self._connection.request(method, path, body=content, headers=headers)
             response = self._connection.getresponse()
             answer = Answer(response.status, _object(response.read(_LONGEST_ANSWER)))

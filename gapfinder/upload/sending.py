@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gapfinder.errors import InputError, visible
 from gapfinder.load.checks import file_state, judge_content
-from gapfinder.upload.client import BrokenConnectionError
+from gapfinder.upload.client import PATIENCE_S, BrokenConnectionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +27,9 @@ Value = TypeVar("Value")
 
 _SLICE_BYTES = 8 << 20
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
+_TRIED_FOR_S = 60.0
+_SLICE_PATIENCE_S = 120.0
+_COMPARED_BYTES_S = 50_000_000  # of a slow disk
 _LOOKS_EVERY_S = 0.5
 
 
@@ -106,27 +109,40 @@ def _send(
     if file_state(file) != state:
         _asked(client, "DELETE", f"/uploads/{quote(upload, safe='')}")
         raise _changed(file)
-    _asked(client, "POST", f"/uploads/{quote(upload, safe='')}/finished", body={"sha256": digest})
+    place = f"/uploads/{quote(upload, safe='')}/finished"
+    patience_s = PATIENCE_S + state.size / _COMPARED_BYTES_S
+    _asked(client, "POST", place, body={"sha256": digest}, patience_s=patience_s)
 
 
 def _sent_slice(client: Client, upload: str, *, data: bytes, offset: int, size: int) -> int:
     """Send a slice; return where the next one begins, which after a broken connection the dashboard is asked for."""
     place, checksum = f"/uploads/{quote(upload, safe='')}", zlib.crc32(data)
     try:
-        answer = client.ask("PUT", f"{place}?offset={offset}", body=data, checksum=checksum)
+        answer = client.ask(
+            "PUT", f"{place}?offset={offset}", body=data, checksum=checksum, patience_s=_SLICE_PATIENCE_S
+        )
     except BrokenConnectionError:
         answer = _asked(client, "GET", place)
     return answer.number("offset", most=size)
 
 
-def _asked(client: Client, method: str, path: str, *, body: Mapping[str, object] | None = None) -> Answer:
-    """Ask until there is an answer: all that is asked may be asked twice."""
+def _asked(
+    client: Client,
+    method: str,
+    path: str,
+    *,
+    body: Mapping[str, object] | None = None,
+    patience_s: float = PATIENCE_S,
+) -> Answer:
+    """Ask until there is an answer, for a minute: all that is asked may be asked twice."""
+    gives_up_s = time.monotonic() + max(_TRIED_FOR_S, patience_s)
     pauses = iter(_PAUSES_S)
     while True:
         try:
-            return client.ask(method, path, body=body)
+            return client.ask(method, path, body=body, patience_s=patience_s)
         except BrokenConnectionError as error:
-            _pause(pauses, client=client, why=str(error))
+            left = pauses if time.monotonic() < gives_up_s else iter(())
+            _pause(left, client=client, why=str(error))
 
 
 def _pause(pauses: Iterator[float], *, client: Client, why: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
+import time
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -103,6 +105,20 @@ def test_what_is_no_address_is_told(tmp_path, to):
 def test_nobody_there_is_told(tmp_path):
     done = upload(file(tmp_path / "good.sqlite"), "--to", "http://127.0.0.1:9")
     assert (done.exit_code, "does not answer (" in done.stderr) == (2, True)
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(tmp_path, monkeypatch):
+    """Each question has its own patience, and all of them one end, however many pauses are left."""
+    monkeypatch.setattr(sending, "_PAUSES_S", (0.01,) * 1_000)
+    monkeypatch.setattr(sending, "_TRIED_FOR_S", 0.5)
+    monkeypatch.setitem(sending._asked.__kwdefaults__, "patience_s", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        done = upload(file(tmp_path / "good.sqlite"), "--to", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        took = time.monotonic() - started
+    assert (done.exit_code, "does not answer (timed out); check the address" in done.stderr) == (2, True)
+    assert len(done.stderr.splitlines()) == 1
+    assert 0.5 < took < 5
 
 
 class _Other(BaseHTTPRequestHandler):
