@@ -42,6 +42,10 @@ def work(store: Store, job: str) -> None:
     message = _failure(store, jobs, now, scratch=store.places.scratch / job)
     if message is not None:
         jobs.fail(job, message=message)
+        return
+    ended = jobs.job(job)
+    if ended is not None and ended.state is JobState.DONE:
+        _record(store, now.profile)
 
 
 def _failure(store: Store, jobs: Work, now: Job, *, scratch: Path) -> str | None:
@@ -62,9 +66,6 @@ def _failure(store: Store, jobs: Work, now: Job, *, scratch: Path) -> str | None
         return None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    ended = jobs.job(job)
-    if ended is not None and ended.state is JobState.DONE:
-        _record(store, now.profile)
 
 
 def _write_into(scratch: Path, *, keeps_exports: bool) -> None:
