@@ -44,7 +44,7 @@ def search(trace: Trace, *, text: str, from_ns: int, is_back: bool, lanes: Seque
 
     Ranges and calls are looked for on the thread that launches the lane's work, as they are shown.
     """
-    wanted = np.array([text.casefold() in name.casefold() for name in trace.names], np.bool_)
+    wanted = trace.names.containing(text)
     if not wanted.any():
         return Search(0, None)
     count = 0
