@@ -68,35 +68,52 @@ def steps_in(steps: Steps, *, start: int, end: int) -> InView:
     return InView(np.flatnonzero((steps.starts < end) & (steps.ends > start)), 0, 0)
 
 
-def shown(places: Int64s, *, starts: Int64s, ends: Int64s, depths: Int8s | None, most: int) -> Int64s:
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time; what reaches out of it counts with its part inside."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Everything of a row, in order of start; each array has shape (n,). `depths` is None where there is one level."""
+
+    starts: Int64s
+    ends: Int64s
+    depths: Int8s | None = None
+
+
+def shown(places: Int64s, *, of: Spans, within: Stretch, most: int) -> Int64s:
     """Return at most `most` of the places, in order: whole levels from the outermost in, then the longest of the next.
 
     Of a level that does not fit, the longest in each of as many equal parts of the time as there is room for.
 
     Args:
-        places: in order of start.
-        starts: of the places, shape (n,), not before the view.
-        ends: likewise, not after it.
-        depths: level of each place; None where there is one level.
+        places: in `of`, of what has a part in the stretch; in order.
+        of: what the places are places in.
+        within: the stretch that is in view.
         most: how many.
     """
     if len(places) <= most:
         return places
-    if depths is None:
-        return places[_longest(starts, ends, parts=most)]
-    counts = np.cumsum(np.bincount(depths))
+    if of.depths is None:
+        return places[_longest(of.starts[places], of.ends[places], within=within, parts=most)]
+    levels = of.depths[places]
+    counts = np.cumsum(np.bincount(levels))
     partly = int(np.searchsorted(counts, most, side="right"))
     room = most - (int(counts[partly - 1]) if partly else 0)
-    at = np.flatnonzero(depths == partly)
-    kept = at[_longest(starts[at], ends[at], parts=room)]
-    chosen: Int64s = places[np.sort(np.concatenate([np.flatnonzero(depths < partly), kept]))]
-    return chosen
+    level = places[levels == partly]
+    kept = level[_longest(of.starts[level], of.ends[level], within=within, parts=room)]
+    return np.sort(np.concatenate([places[levels < partly], kept]))
 
 
-def _longest(starts: Int64s, ends: Int64s, *, parts: int) -> Int64s:
+def _longest(starts: Int64s, ends: Int64s, *, within: Stretch, parts: int) -> Int64s:
     """Return the place of the longest that begins in each of equal parts of the time; starts are in order."""
     if parts < 1:
         return np.empty(0, np.int64)
+    starts, ends = np.maximum(starts, within.start), np.minimum(ends, within.end)
     edges = column_edges(int(starts[0]), int(ends.max()) + 1, columns=parts)
     return longest_by_column(starts, ends - starts, edges)[1]
 
