@@ -21,6 +21,10 @@ NO_HOLE = 255
 """Stands for the cause of the longest hole where there is none."""
 
 
+_FEW = 24
+"""So few columns are looked through one by one, which takes less than the arrays that serve many at once."""
+
+
 def column_edges(start: int, end: int, *, columns: int) -> Int64s:
     """Return where pixel columns begin and the last one ends; shape (columns + 1,), ns. None is empty."""
     edges: Int64s = start + np.arange(columns + 1, dtype=np.int64) * (end - start) // columns
@@ -85,9 +89,12 @@ def longest_by_column(starts: Int64s, lengths: Int64s, edges: Int64s) -> tuple[I
     columns = np.flatnonzero(firsts[1:] > firsts[:-1])
     if len(columns) == 0:
         return columns, columns
+    if len(columns) <= _FEW:
+        groups = zip(firsts[columns].tolist(), firsts[columns + 1].tolist(), strict=True)
+        return columns, np.array([begin + int(lengths[begin:end].argmax()) for begin, end in groups], np.int64)
     begin, end = int(firsts[0]), int(firsts[-1])
     lengths = lengths[begin:end]
-    groups = firsts[columns] - begin
-    longest = np.repeat(np.maximum.reduceat(lengths, groups), firsts[columns + 1] - firsts[columns])
+    heads = firsts[columns] - begin
+    longest = np.repeat(np.maximum.reduceat(lengths, heads), firsts[columns + 1] - firsts[columns])
     candidates = np.flatnonzero(lengths == longest)
-    return columns, candidates[candidates.searchsorted(groups)] + begin
+    return columns, candidates[candidates.searchsorted(heads)] + begin

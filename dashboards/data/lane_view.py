@@ -78,6 +78,11 @@ class HolesInView:
     def __len__(self) -> int:
         return len(self.places)
 
+    @property
+    def all(self) -> InView:
+        """All of them, as places in the arrays of this."""
+        return InView(np.empty(0, np.int64), 0, len(self))
+
 
 class LaneView:
     """A lane between two moments of the shared clock; marks are chosen first, as they tell how many columns fit.
@@ -105,10 +110,9 @@ class LaneView:
     def marks(self, row: Row, *, most: int) -> Marks:
         """Return what is drawn of a row that the lane has, `most` at most."""
         source = self.sources[row]
-        places = source.in_view.places()
         within = Stretch(self._start, self._end)
         of = Spans(source.starts, source.ends, source.depths)
-        places = shown(places, of=of, within=within, most=most)
+        places = shown(source.in_view, of=of, within=within, most=most)
         levels = np.zeros(len(places), np.int8) if source.depths is None else source.depths[places]
         streams = None if source.streams is None else source.streams[places]
         return Marks(row, places, source.starts[places], source.ends[places], source.names[places], levels, streams)
@@ -133,7 +137,7 @@ class LaneView:
             return None
         within = Stretch(self._start, self._end)
         of = Spans(holes.starts, holes.ends)
-        chosen = shown(np.arange(len(holes)), of=of, within=within, most=most)
+        chosen = shown(holes.all, of=of, within=within, most=most)
         return packing.Holes(
             starts=self._times(holes.starts[chosen]),
             ends=self._times(holes.ends[chosen]),
