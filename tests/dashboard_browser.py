@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,6 +77,11 @@ def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
     finally:
         server.task_dispatcher.shutdown()  # answers that are under way are finished first
         server.close()
+        for channel in [
+            *server.active_channels.values()
+        ]:  # browsers keep their connections; the loop ends with the last
+            with suppress(OSError):
+                channel.socket.shutdown(socket.SHUT_RDWR)
         thread.join(timeout=5)
 
 
