@@ -89,15 +89,6 @@
     if (root?.dataset.base) start(root);
   }
 
-  /** Let the server open the profile, and tell the outlines, while the browser still reads the frame of the page. */
-  async function prepare() {
-    const base = /^(\/p\/[^/]+)\/timeline\/?$/.exec(window.location.pathname)?.[1];
-    if (!base) return;
-    const facts = await gapfinder.data.soon(`${base}/lanes`).catch(() => null);
-    if (facts?.lanes.length) gapfinder.data.soon(`${base}/${gapfinder.overview.question({ facts })}`).catch(() => {});
-  }
-
-  document.addEventListener("DOMContentLoaded", prepare);
   new MutationObserver(look).observe(document, { childList: true, subtree: true });
   document.addEventListener("click", clicked, true);
   gapfinder.current = () => current;

@@ -259,4 +259,13 @@
   }
 
   gapfinder.Timeline = Timeline;
+
+  /** Let the server open the profile and tell what the strip shows while the browser still reads the frame of the page. */
+  async function prepare() {
+    const base = /^(\/p\/[^/]+)\/timeline\/?$/.exec(window.location.pathname)?.[1];
+    const facts = base && await gapfinder.data.soon(`${base}/lanes`).catch(() => null); // start tells a problem
+    if (facts?.lanes.length && !gapfinder.current()) gapfinder.data.soon(`${base}/${gapfinder.overview.question({ facts })}`);
+  }
+
+  prepare(); // all that it needs is in the files before this one
 })();

@@ -252,3 +252,15 @@ def test_an_operation_is_chosen_by_its_address(site, page):
     page.goto(page.url)
     settled(page)
     expect(panel.locator("h2")).to_have_text(name)
+
+
+def test_on_a_phone_the_lanes_have_most_of_the_width(site, browser, tmp_path):
+    context = tab(browser, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(site.timeline("slow_rank"))
+    settled(page)
+    width, gutter = page.evaluate("() => [gapfinder.current().size.width, gapfinder.current().size.gutter]")
+    assert gutter < width / 4
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    picture(page, "slow_rank_phone", folder=tmp_path)
+    context.close()
