@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dashboards.store.records import StoredProfile
     from dashboards.view import View
 
+_YEAR_S = 31_536_000
 _LOG = logging.getLogger(__name__)
 _PAGES = {
     Page.PROFILES: profiles,
@@ -46,6 +47,7 @@ def create_app(view: View) -> Dash:
         on_error=_told,
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
+    app.server.config["SEND_FILE_MAX_AGE_DEFAULT"] = _YEAR_S  # Dash asks for an asset with its time of change
     app.layout = shell()
     _register(app, view)
     for page in _PAGES.values():

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from playwright.sync_api import Browser, BrowserContext, Page
+    from waitress.server import BaseWSGIServer
 
     from dashboards.store.records import StoredProfile
 
@@ -76,8 +77,15 @@ def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
         yield Site(f"http://127.0.0.1:{server.effective_port}", profiles, server)
     finally:
         server.task_dispatcher.shutdown()  # answers that are under way are finished first
-        server.close()
+        server.trigger.pull_trigger(lambda: _close(server))  # the loop's own thread does it, between two rounds
         thread.join(timeout=5)
+
+
+def _close(server: BaseWSGIServer) -> None:
+    """Close the connections that browsers keep, and the server; the loop ends with the last of them."""
+    for channel in [*server.active_channels.values()]:
+        channel.handle_close()
+    server.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@
     root.replaceChildren(el("p", { class: "timeline-words", role: "status" }, "reading the profile …"));
     let facts;
     try {
-      facts = await gapfinder.data.json(`${root.dataset.base}/lanes`);
+      facts = await gapfinder.data.taken(`${root.dataset.base}/lanes`);
     } catch (error) {
       if (!(error instanceof gapfinder.data.AnswerError)) throw error;
       root.dataset.state = "error";
@@ -33,8 +33,16 @@
   /** Draw anew when the size, the theme or the density of pixels changes. */
   function watch(timeline) {
     const resize = () => timeline.resize();
-    const size = new ResizeObserver(resize);
+    const seen = () => [timeline.parts.stage.clientWidth, window.innerHeight, window.devicePixelRatio].join();
+    let last = seen();
+    const resized = () => { // not where the canvas itself took another height
+      if (seen() === last) return;
+      last = seen();
+      timeline.resize();
+    };
+    const size = new ResizeObserver(resized);
     size.observe(timeline.parts.stage);
+    window.addEventListener("resize", resized);
     const theme = new MutationObserver(resize);
     for (const element of [document.documentElement, document.body]) {
       theme.observe(element, { attributes: true, attributeFilter: ["data-theme", "class"] });
@@ -45,7 +53,7 @@
     window.addEventListener("popstate", back);
     observers = [
       () => size.disconnect(), () => theme.disconnect(), () => scheme.removeEventListener("change", resize),
-      () => window.removeEventListener("popstate", back),
+      () => window.removeEventListener("popstate", back), () => window.removeEventListener("resize", resized),
     ];
   }
 

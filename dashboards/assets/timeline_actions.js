@@ -8,7 +8,7 @@
   /** The answer of the server; null, with a banner, where there is none. */
   async function ask(timeline, path) {
     try {
-      return await gapfinder.data.json(`${timeline.base}/${path}`);
+      return await gapfinder.data.taken(`${timeline.base}/${path}`);
     } catch (error) {
       if (!(error instanceof gapfinder.data.AnswerError)) throw error;
       timeline.say(error.message);
@@ -63,9 +63,17 @@
     found.textContent = answer.words;
     if (answer.found === null) return;
     timeline.lastFound = { text, start: answer.found.start };
-    timeline.open.add(answer.found.lane);
-    timeline.relayout();
-    timeline.choose({ ...answer.found, depth: answer.found.depth ?? 0 }, { reveal: true });
+    chooseMark(timeline, answer.found, true);
+  }
+
+  /** Choose an operation, a step, a range or a call that the server told, in a lane that shows its row. */
+  function chooseMark(timeline, mark, reveal) {
+    if (!gapfinder.lanes.isGathered(mark.row) && !timeline.open.has(mark.lane)) {
+      timeline.open.add(mark.lane);
+      timeline.relayout();
+    }
+    timeline.choose(mark, { reveal });
+    timeline.showLane(mark.lane);
   }
 
   async function copyLink(timeline) {
@@ -139,6 +147,7 @@
       close: () => close(timeline),
       toggle: (item) => toggle(timeline, item),
       openAll: () => openAll(timeline),
+      chooseMark: (mark, reveal) => chooseMark(timeline, mark, reveal),
       follow: (address) => follow(timeline, address),
       setLeast: (ns) => timeline.setFilter({ least: ns }),
       toggleCause: (cause) => {

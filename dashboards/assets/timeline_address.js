@@ -8,25 +8,27 @@
   /** Put what is in view and chosen into the address; going back still leads to the page before. */
   function write({ view, selection, root }) {
     const query = new URLSearchParams({ start: Math.round(view.start), end: Math.round(view.end) });
-    if (selection?.hole !== undefined) {
-      query.set("lane", selection.lane);
-      query.set("hole", selection.hole);
-    }
+    for (const name of ["lane", "hole", "row", "op"]) if (selection?.[name] !== undefined) query.set(name, selection[name]);
     if (window.location.pathname.startsWith(root.dataset.base)) {
       window.history.replaceState(window.history.state, "", `${window.location.pathname}?${query}`);
     }
   }
 
-  /** Show what the address asks for: a stretch, a hole, a step, or all. */
+  /** Show what the address asks for: a stretch, a hole, an operation, a step, or all. */
   async function read(timeline) {
     const query = new URLSearchParams(window.location.search);
     const number = (name) => (/^\d+$/.test(query.get(name) ?? "") ? Number(query.get(name)) : undefined);
-    const [start, end, lane, hole] = ["start", "end", "lane", "hole"].map(number);
+    const [start, end, lane, hole, op] = ["start", "end", "lane", "hole", "op"].map(number);
     if (start < end) timeline.show({ start, end });
     else if (number("step") !== undefined) await timeline.actions.goToStep(number("step"));
     else timeline.show({ start: 0, end: timeline.facts.end });
     if (lane !== undefined) timeline.showLane(lane);
-    if (lane === undefined || hole === undefined) return;
+    if (lane === undefined || (hole ?? op) === undefined) return;
+    if (hole === undefined) {
+      const answer = await gapfinder.actions.ask(timeline, `mark?lane=${lane}&row=${encodeURIComponent(query.get("row"))}&op=${op}`);
+      if (answer) timeline.actions.chooseMark(answer.mark, start === undefined);
+      return;
+    }
     const answer = await gapfinder.actions.ask(timeline, `hole?lane=${lane}&hole=${hole}`);
     if (answer?.hole) {
       timeline.choose(answer.hole, { reveal: start === undefined });

@@ -30,6 +30,23 @@
     throw new AnswerError(body?.error ?? `the server answered ${response.status}`);
   }
 
+  const early = new Map();
+
+  /** Ask already; whoever asks `json` for the address next gets this answer. */
+  function soon(address) {
+    const answer = json(address);
+    answer.catch(() => {}); // it is told to whoever asks
+    early.set(address, answer);
+    return answer;
+  }
+
+  /** The JSON at an address, perhaps asked for already. */
+  function taken(address) {
+    const answer = early.get(address) ?? json(address);
+    early.delete(address);
+    return answer;
+  }
+
   function numbers(array) {
     const text = atob(array.data);
     const bytes = new Uint8Array(text.length);
@@ -136,12 +153,13 @@
     /** Ask, once the view has rested, for what the blocks in view lack. */
     want(wanted) {
       clearTimeout(this.timer);
+      const pause = this.blocks.size && [...this.blocks.values()].every((block) => block.answers.length === 0) ? 0 : PAUSE_MS;
       this.timer = setTimeout(() => {
         this.timer = null;
         const now = wanted();
         for (const block of now.blocks) this.#ask(block, now);
         this.changed();
-      }, PAUSE_MS);
+      }, pause); // what is seen first is asked for at once
     }
 
     close() {
@@ -183,5 +201,5 @@
     }
   }
 
-  gapfinder.data = { json, decode, Answers, AnswerError };
+  gapfinder.data = { json, soon, taken, decode, Answers, AnswerError };
 })();

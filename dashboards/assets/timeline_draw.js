@@ -11,6 +11,7 @@
   const TINT = 0.3; // of a hole's colour over the row of compute, which is blank there
   const FLAGS_APART = 14; // px
   const NAMED_FROM = 22; // px wide
+  const NAMED_HOLE = 46;
   const NAMED_HEIGHT = 12;
   const widths = new Map();
 
@@ -160,7 +161,8 @@
       flagged.add(neighbourhood);
       flags.push([middle, holes.causes[i]]);
       const room = Math.min(left + width, x(end)) - Math.max(left, x(start));
-      if (room >= 46 && place.height - head - 2 >= NAMED_HEIGHT) nameHole(context, holes, i, Math.max(left, x(start)), room, place, head, colors);
+      const box = room >= NAMED_HOLE ? nameBox(place, below, head) : null;
+      if (box) nameHole(context, holes, i, { ...box, left: Math.max(left, x(start)), room }, colors);
     }
     for (const [at, cause] of flags) {
       if (place.height > 14) flag(context, at, place.y, colors.causes[cause].color);
@@ -169,17 +171,24 @@
     }
   }
 
-  function nameHole(context, holes, i, left, room, place, head, colors) {
+  /** Where a hole's name has room from top to bottom: in its own row, else in that of compute, blank there; else null. */
+  function nameBox(place, below, head) {
+    const own = { top: place.y + head, height: place.height - head - 2 };
+    if (own.height >= NAMED_HEIGHT) return own;
+    return below.height >= NAMED_HEIGHT ? { top: below.y, height: below.height } : null;
+  }
+
+  function nameHole(context, holes, i, { left, room, top, height }, colors) {
     const { color, label, ink } = colors.causes[holes.causes[i]];
     const whole = `${gapfinder.units.duration(holes.ends[i] - holes.starts[i])} ${label}`;
     context.font = `600 ${FONT}`;
     const text = clipped(context, whole, room - 8);
-    const height = place.height - head - 2;
+    if (!text) return;
     context.fillStyle = color; // plain under the text, so that the pattern does not disturb it
-    context.fillRect(left, place.y + head, Math.min(room, context.measureText(text).width + 8), height);
+    context.fillRect(left, top, Math.min(room, context.measureText(text).width + 8), height);
     context.fillStyle = ink;
     context.textBaseline = "middle";
-    context.fillText(text, left + 4, place.y + head + height / 2 + 0.5);
+    context.fillText(text, left + 4, top + height / 2 + 0.5);
   }
 
   gapfinder.draw = { FONT, clipped, drawShare, drawMarks, drawHoles, holeBox, firstIn, byColumn };

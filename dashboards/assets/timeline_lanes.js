@@ -19,6 +19,8 @@
     graphs: "graphs", ranges: "NVTX ranges", calls: "host calls",
   };
 
+  const SHORT = { ...WORDS, communication: "comm.", ranges: "ranges", calls: "calls" };
+
   function openRows(lane, y) {
     let at = y;
     return lane.rows.map((row) => {
@@ -72,6 +74,11 @@
     return { items, height: y };
   }
 
+  /** Whether a row shows in a lane that is closed. */
+  function isGathered(row) {
+    return row in GATHERED;
+  }
+
   /** All lanes as blocks that are asked for in one request each. */
   function blocks(items) {
     const found = [];
@@ -93,5 +100,5 @@
     return { item, row, depth: row ? Math.min(row.depth - 1, Math.max(0, Math.floor((y - row.y) / row.line))) : 0 };
   }
 
-  gapfinder.lanes = { layout, blocks, at, WORDS };
+  gapfinder.lanes = { layout, blocks, at, isGathered, SHORT, WORDS };
 })();

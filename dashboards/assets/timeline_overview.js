@@ -23,8 +23,7 @@
     const key = [timeline.overview?.start, size.width, size.ratio, colors.theme].join();
     if (timeline.stripPicture?.key !== key) timeline.stripPicture = { key, canvas: still(timeline) };
     context.drawImage(timeline.stripPicture.canvas, 0, 0, size.width, HEIGHT);
-    const { GUTTER } = gapfinder.picture;
-    const x = (ns) => GUTTER + (ns / facts.end) * (size.width - GUTTER);
+    const x = (ns) => size.gutter + (ns / facts.end) * (size.width - size.gutter);
     drawBox(context, x(view.start), x(view.end), { colors, size });
   }
 
@@ -33,17 +32,16 @@
     [canvas.width, canvas.height] = [Math.round(size.width * size.ratio), Math.round(HEIGHT * size.ratio)];
     const context = canvas.getContext("2d");
     context.scale(size.ratio, size.ratio);
-    const { GUTTER } = gapfinder.picture;
-    const width = size.width - GUTTER;
-    const x = (ns) => GUTTER + (ns / facts.end) * width;
+    const width = size.width - size.gutter;
+    const x = (ns) => size.gutter + (ns / facts.end) * width;
     context.fillStyle = colors.page;
     context.fillRect(0, 0, size.width, HEIGHT);
     context.fillStyle = colors.blank;
-    context.fillRect(GUTTER, 2, width, HEIGHT - 4);
+    context.fillRect(size.gutter, 2, width, HEIGHT - 4);
     context.fillStyle = colors.quiet;
     context.font = gapfinder.draw.FONT;
     context.textBaseline = "middle";
-    context.fillText("whole capture", 8, 14);
+    context.fillText(gapfinder.draw.clipped(context, "whole capture", size.gutter - 10), 8, 14);
     context.fillText(gapfinder.units.duration(facts.end), 8, 30);
     const lanes = [...(overview?.lanes ?? [])];
     const line = (HEIGHT - 4) / Math.max(1, lanes.length);
@@ -68,7 +66,7 @@
     const width = Math.max(4, right - left);
     context.fillStyle = colors.page;
     context.globalAlpha = 0.55;
-    context.fillRect(gapfinder.picture.GUTTER, 2, left - gapfinder.picture.GUTTER, HEIGHT - 4);
+    context.fillRect(size.gutter, 2, left - size.gutter, HEIGHT - 4);
     context.fillRect(left + width, 2, size.width - left - width, HEIGHT - 4);
     context.globalAlpha = 1;
     context.strokeStyle = colors.ink;
@@ -80,11 +78,11 @@
   function attach(canvas, timeline) {
     let grip = null;
     const at = (event) => {
-      const share = (event.offsetX - gapfinder.picture.GUTTER) / (timeline.size.width - gapfinder.picture.GUTTER);
+      const share = (event.offsetX - timeline.size.gutter) / (timeline.size.width - timeline.size.gutter);
       return share * timeline.facts.end;
     };
     canvas.addEventListener("pointerdown", (event) => {
-      if (event.offsetX < gapfinder.picture.GUTTER) return;
+      if (event.offsetX < timeline.size.gutter) return;
       const { start, end } = timeline.view;
       const moment = at(event);
       grip = moment >= start && moment <= end ? moment - start : (end - start) / 2;

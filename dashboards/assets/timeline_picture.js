@@ -5,23 +5,29 @@
   "use strict";
   const gapfinder = (window.gapfinder ??= {});
 
-  const GUTTER = 168; // px, names of lanes
+  const GUTTER = { wide: 168, narrow: 76 }; // px, names of lanes
+  const NARROW = 600; // px, of the whole picture
   const AXIS = 26; // px
   const TICKS_APART = 118; // px
 
+  /** The room for names at the left of a picture so wide, in px. */
+  function gutterOf(width) {
+    return width < NARROW ? GUTTER.narrow : GUTTER.wide;
+  }
+
   /** The function from ns since the origin to px. */
   function scaleOf({ view, size }) {
-    const factor = (size.width - GUTTER) / (view.end - view.start);
-    return (ns) => GUTTER + (ns - view.start) * factor;
+    const factor = (size.width - size.gutter) / (view.end - view.start);
+    return (ns) => size.gutter + (ns - view.start) * factor;
   }
 
   /** The moment under a place in px. */
   function momentAt({ view, size }, x) {
-    return view.start + ((x - GUTTER) / (size.width - GUTTER)) * (view.end - view.start);
+    return view.start + ((x - size.gutter) / (size.width - size.gutter)) * (view.end - view.start);
   }
 
   function drawAxis(context, { view, size, colors }, x) {
-    const { step, values } = gapfinder.units.ticks(view.start, view.end, size.width - GUTTER, TICKS_APART);
+    const { step, values } = gapfinder.units.ticks(view.start, view.end, size.width - size.gutter, TICKS_APART);
     context.font = gapfinder.draw.FONT;
     context.textBaseline = "middle";
     for (const value of values) {
@@ -69,7 +75,7 @@
     for (const row of item.rows) {
       if (row.row === "holes") continue;
       context.fillStyle = colors.blank;
-      context.fillRect(GUTTER, row.y, size.width - GUTTER, row.height);
+      context.fillRect(size.gutter, row.y, size.width - size.gutter, row.height);
     }
     for (const piece of timeline.blockOf(item.lane.lane)?.pieces(view) ?? []) {
       context.save();
@@ -98,23 +104,27 @@
     context.strokeRect(left - 1, top, width + 2, height);
   }
 
-  function drawLaneName(context, item, colors) {
+  function drawLaneName(context, item, { colors, gutter }) {
     const { clipped } = gapfinder.draw;
+    const { SHORT, WORDS } = gapfinder.lanes;
+    const isNarrow = gutter < GUTTER.wide;
     const isTall = item.height > 34;
     const line = item.y + (isTall ? 13 : item.height / 2 - 2);
-    context.fillText(clipped(context, `${item.isOpen ? "▾" : "▸"} ${item.lane.label}`, item.isOpen ? 76 : GUTTER - 16), 8, line);
+    const [named, told] = item.isOpen && !isNarrow ? [gutter - 58, gutter - 68] : [gutter - 12, gutter - 24];
+    context.fillText(clipped(context, `${item.isOpen ? "▾" : "▸"} ${item.lane.label}`, named), 8, line);
     context.font = gapfinder.draw.FONT;
     context.fillStyle = colors.quiet;
-    if (isTall) context.fillText(clipped(context, item.lane.detail, item.isOpen ? 62 : GUTTER - 28), 19, line + 15);
+    if (isTall && !(item.isOpen && isNarrow)) context.fillText(clipped(context, item.lane.detail, told), 19, line + 15);
     if (!item.isOpen) return;
     context.textAlign = "right";
     for (const row of item.rows) {
-      context.fillText(gapfinder.lanes.WORDS[row.row], GUTTER - 8, row.y + Math.min(row.height, 20) / 2 + (row.row === "holes" ? 4 : 0));
+      if (isNarrow && row === item.rows[0]) continue; // the lane's name is there
+      context.fillText((isNarrow ? SHORT : WORDS)[row.row], gutter - 8, row.y + Math.min(row.height, 20) / 2 + (row.row === "holes" ? 4 : 0));
     }
     context.textAlign = "left";
   }
 
-  function drawNames(context, items, { colors }) {
+  function drawNames(context, items, { colors, size: { gutter } }) {
     for (const item of items) {
       context.textBaseline = "middle";
       context.fillStyle = colors.ink;
@@ -123,18 +133,18 @@
         context.fillText(`${item.isOpen ? "▾" : "▸"} ${item.host ?? "host not known"}`, 8, item.y + item.height / 2);
         continue;
       }
-      drawLaneName(context, item, colors);
+      drawLaneName(context, item, { colors, gutter });
       context.fillStyle = colors.line;
-      context.fillRect(0, item.y + item.height - 4, GUTTER, 1);
+      context.fillRect(0, item.y + item.height - 4, gutter, 1);
     }
   }
 
   function drawPointer(context, { hover, view, size, colors, selection }) {
-    if (!hover || hover.x < GUTTER) return;
+    if (!hover || hover.x < size.gutter) return;
     const at = momentAt({ view, size }, hover.x);
     context.fillStyle = colors.quiet;
     context.fillRect(hover.x, AXIS, 1, size.height);
-    const step = (view.end - view.start) / (size.width - GUTTER);
+    const step = (view.end - view.start) / (size.width - size.gutter);
     const from = selection?.start ?? view.start;
     const whence = selection?.start === undefined ? "from the left" : "from the chosen one";
     const sign = at < from ? "−" : "+";
@@ -180,18 +190,18 @@
     const items = layout.items.filter((item) => item.y < bottom && item.y + item.height > scroll);
     context.save();
     context.beginPath();
-    context.rect(GUTTER, scroll, size.width - GUTTER, size.height);
+    context.rect(size.gutter, scroll, size.width - size.gutter, size.height);
     context.clip();
     for (const item of items) if (item.kind === "lane") drawLane(context, item, timeline, x);
     context.restore();
     drawNames(context, items, timeline);
     context.restore();
     context.fillStyle = colors.line;
-    context.fillRect(GUTTER - 1, 0, 1, size.height);
+    context.fillRect(size.gutter - 1, 0, 1, size.height);
     drawBox(context, timeline);
     drawPointer(context, timeline);
     drawScrollbar(context, timeline);
   }
 
-  gapfinder.picture = { GUTTER, AXIS, paint, scaleOf, momentAt };
+  gapfinder.picture = { AXIS, gutterOf, paint, scaleOf, momentAt };
 })();

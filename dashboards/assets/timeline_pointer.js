@@ -30,7 +30,7 @@
   /** What is drawn at a place of the canvas: an item, its row, and a hole, an operation or a busy share. */
   function under(timeline, x, y) {
     const { item, row, depth } = gapfinder.lanes.at(timeline.layout.items, y - gapfinder.picture.AXIS + timeline.scroll);
-    if (!item || x < gapfinder.picture.GUTTER || item.kind !== "lane") return { item: x < gapfinder.picture.GUTTER ? item : undefined };
+    if (!item || x < timeline.size.gutter || item.kind !== "lane") return { item: x < timeline.size.gutter ? item : undefined };
     const moment = gapfinder.picture.momentAt(timeline, x);
     const piece = timeline.blockOf(item.lane.lane)?.pieces(timeline.view).find((one) => one.start <= moment && one.end >= moment);
     const answered = piece?.answer.lanes.get(item.lane.lane);
@@ -76,16 +76,20 @@
     tooltip.replaceChildren(...text.map((line, place) => gapfinder.parts.el(place ? "span" : "b", {}, line)));
     const left = Math.max(0, Math.min(x + 14, stage.clientWidth - tooltip.offsetWidth - 4));
     const top = y + 18 + gapfinder.overview.HEIGHT;
+    const above = top - tooltip.offsetHeight - 32;
+    const stageTop = stage.getBoundingClientRect().top;
+    const isBelowPage = stageTop + top + tooltip.offsetHeight > window.innerHeight;
     tooltip.style.left = `${left}px`;
-    tooltip.style.top = `${top + tooltip.offsetHeight > stage.clientHeight ? Math.max(0, top - tooltip.offsetHeight - 32) : top}px`;
+    tooltip.style.top = `${isBelowPage && stageTop + above > 0 ? above : top}px`;
   }
 
   function press(timeline, event) {
-    const { AXIS, GUTTER } = gapfinder.picture;
+    const { AXIS } = gapfinder.picture;
+    const { gutter } = timeline.size;
     const { offsetX: x, offsetY: y } = event;
     if (event.button !== 0) return null;
-    const boxed = x >= GUTTER && (event.shiftKey || y < AXIS);
-    return { x, y, view: { ...timeline.view }, scroll: timeline.scroll, how: boxed ? "box" : x < GUTTER ? "names" : "pan", moved: false };
+    const boxed = x >= gutter && (event.shiftKey || y < AXIS);
+    return { x, y, view: { ...timeline.view }, scroll: timeline.scroll, how: boxed ? "box" : x < gutter ? "names" : "pan", moved: false };
   }
 
   function drag(timeline, grip, x, y) {
@@ -93,13 +97,13 @@
     if (!grip.moved) return;
     timeline.parts.tooltip.hidden = true;
     if (grip.how === "box") {
-      timeline.box = { from: grip.x, to: Math.max(gapfinder.picture.GUTTER, x) };
+      timeline.box = { from: grip.x, to: Math.max(timeline.size.gutter, x) };
       timeline.repaint();
       return;
     }
     timeline.scrollTo(grip.scroll - (y - grip.y));
     if (grip.how === "names") return;
-    const moved = ((x - grip.x) * (grip.view.end - grip.view.start)) / (timeline.size.width - gapfinder.picture.GUTTER);
+    const moved = ((x - grip.x) * (grip.view.end - grip.view.start)) / (timeline.size.width - timeline.size.gutter);
     timeline.show({ start: grip.view.start - moved, end: grip.view.end - moved });
   }
 
@@ -120,7 +124,7 @@
     const { view } = timeline;
     const span = view.end - view.start;
     const scale = event.deltaMode === 1 ? 16 : 1;
-    if (event.offsetX < gapfinder.picture.GUTTER) return timeline.scrollTo(timeline.scroll + event.deltaY * scale);
+    if (event.offsetX < timeline.size.gutter) return timeline.scrollTo(timeline.scroll + event.deltaY * scale);
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       const moved = (sideways * scale * span) / timeline.size.width;

@@ -51,11 +51,12 @@
     return text.replace(UNSEEN, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
   }
 
-  /** A name without template arguments and parameters, for where there is little room. */
+  /** A name without return type, namespaces, template arguments and parameters, for where there is little room. */
   function short(name) {
-    const bare = name.replace(/^void /, "");
+    const bare = name.replace(/^void /, "").replace(/(<unnamed>|\(anonymous namespace\)|\{anonymous\})::/g, "");
     const cut = bare.search(/[<(]/);
-    return cut > 0 ? bare.slice(0, cut) : name;
+    if (cut <= 0) return name;
+    return bare.slice(0, cut).split("::").at(-1) || name;
   }
 
   gapfinder.units = { duration, ticks, moment, visible, short };

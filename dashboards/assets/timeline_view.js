@@ -6,6 +6,8 @@
   const gapfinder = (window.gapfinder ??= {});
 
   const LEAST_SPAN = 50; // ns in view, at least
+  const WHOLE_NS_FROM = 1e5; // ns in view: a part of 1 ns does not show
+  const LEAST_HEIGHT = 120; // px
   const OPEN_UP_TO = 3; // lanes that are open from the start
   const GLIDE_MS = 160;
   const SETTLED_MS = 350;
@@ -53,12 +55,11 @@
     resize() {
       const ratio = Math.max(1, window.devicePixelRatio);
       const { canvas, strip, stage } = this.parts;
-      const width = Math.max(320, Math.floor(stage.clientWidth));
-      const height = Math.max(160, Math.floor(canvas.clientHeight));
-      this.size = { width, height, ratio };
-      for (const [one, tall] of [[canvas, height], [strip, gapfinder.overview.HEIGHT]]) {
-        [one.width, one.height] = [Math.round(width * ratio), Math.round(tall * ratio)];
-      }
+      const width = Math.max(280, Math.floor(stage.clientWidth));
+      canvas.style.height = ""; // as high as the style sheet lets it be
+      this.room = Math.max(160, Math.floor(canvas.clientHeight));
+      this.size = { width, height: this.room, ratio, gutter: gapfinder.picture.gutterOf(width) };
+      [strip.width, strip.height] = [Math.round(width * ratio), Math.round(gapfinder.overview.HEIGHT * ratio)];
       const theme = getComputedStyle(this.root).getPropertyValue("--timeline-theme").trim() || "light";
       this.colors = gapfinder.colors.colors(this.palette, theme, this.context, ratio);
       gapfinder.parts.fillLegend(this);
@@ -66,11 +67,23 @@
     }
 
     relayout() {
-      this.layout = gapfinder.lanes.layout(this.facts.lanes, this, this.size.height - gapfinder.picture.AXIS);
+      const { AXIS } = gapfinder.picture;
+      this.layout = gapfinder.lanes.layout(this.facts.lanes, this, this.room - AXIS);
+      this.#fit(Math.min(this.room, Math.max(LEAST_HEIGHT, Math.ceil(this.layout.height) + AXIS)));
       this.blocks = gapfinder.lanes.blocks(this.layout.items);
       this.byLane = new Map(this.blocks.flatMap((one) => one.lanes.map((lane) => [lane, this.answers.block(one.lanes, one.rows)])));
       this.scrollTo(this.scroll);
       this.ask();
+    }
+
+    /** Let the canvas be no higher than what is on it. */
+    #fit(height) {
+      const { canvas } = this.parts;
+      const { width, ratio } = this.size;
+      this.size.height = height;
+      canvas.style.height = `${height}px`;
+      const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+      if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
     }
 
     blockOf(lane) {
@@ -111,7 +124,8 @@
       const span = Math.min(whole, Math.max(LEAST_SPAN, end - start));
       const middle = (start + end) / 2;
       const from = Math.min(Math.max(0, middle - span / 2), whole - span);
-      this.view = { start: from, end: from + span };
+      const near = span > WHOLE_NS_FROM ? Math.round : (ns) => ns; // so that the address, in whole ns, is this view
+      this.view = { start: near(from), end: near(from + span) };
       this.ask();
     }
 
@@ -127,7 +141,7 @@
 
     #middle() {
       const { hover, selection, view } = this;
-      if (hover && hover.x > gapfinder.picture.GUTTER) return gapfinder.picture.momentAt(this, hover.x);
+      if (hover && hover.x > this.size.gutter) return gapfinder.picture.momentAt(this, hover.x);
       const isInView = selection?.start < view.end && selection?.end > view.start;
       return isInView ? (Math.max(selection.start, view.start) + Math.min(selection.end, view.end)) / 2 : (view.start + view.end) / 2;
     }
@@ -168,6 +182,7 @@
       const { lane, hole, row, op } = this.selection ?? {};
       const data = this.selection && { profile: this.root.dataset.profile, lane, ...(hole === undefined ? { row, op } : { hole }) };
       window.dash_clientside?.set_props?.("timeline-selection", { data });
+      if (!found) this.parts.said.textContent = "";
       this.ask();
     }
 
@@ -201,11 +216,18 @@
         const bottom = this.scroll + this.size.height;
         const inView = this.blocks.filter((block) => block.items.some((item) => item.y < bottom && item.y + item.height > this.scroll));
         const { view, facts } = this;
-        const width = this.size.width - gapfinder.picture.GUTTER;
+        const width = this.size.width - this.size.gutter;
         return { blocks: inView.map((one) => this.answers.block(one.lanes, one.rows)), view, width, end: facts.end, filter: this.filterQuery() };
       });
       clearTimeout(this.settling);
-      this.settling = setTimeout(() => gapfinder.address.settled(this), SETTLED_MS);
+      this.root.dataset.rests = "no";
+      this.settling = setTimeout(() => this.#rest(), SETTLED_MS);
+    }
+
+    async #rest() {
+      const rested = this.settling;
+      await gapfinder.address.settled(this);
+      if (rested === this.settling) this.root.dataset.rests = "yes";
     }
 
     repaint() {
@@ -237,4 +259,13 @@
   }
 
   gapfinder.Timeline = Timeline;
+
+  /** Let the server open the profile and tell what the strip shows while the browser still reads the frame of the page. */
+  async function prepare() {
+    const base = /^(\/p\/[^/]+)\/timeline\/?$/.exec(window.location.pathname)?.[1];
+    const facts = base && await gapfinder.data.soon(`${base}/lanes`).catch(() => null); // start tells a problem
+    if (facts?.lanes.length && !gapfinder.current()) gapfinder.data.soon(`${base}/${gapfinder.overview.question({ facts })}`);
+  }
+
+  prepare(); // all that it needs is in the files before this one
 })();

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dashboards.data.trace import Busy, Int8s, Int64s
@@ -17,6 +19,10 @@ ALL, NEARLY_ALL = 255, 254
 
 NO_HOLE = 255
 """Stands for the cause of the longest hole where there is none."""
+
+
+_FEW = 24
+"""So few columns are looked through one by one, which takes less than the arrays that serve many at once."""
 
 
 def column_edges(start: int, end: int, *, columns: int) -> Int64s:
@@ -30,52 +36,51 @@ def covered_before(busy: Busy, times: Int64s) -> Int64s:
     if len(busy.starts) == 0 or len(times) == 0:
         return np.zeros(len(times), np.int64)
     first, last = busy.starts.searchsorted((int(times[0]), int(times[-1]))).tolist()
-    first = max(first - 1, 0)
-    starts = busy.starts[first:last]
-    if len(starts) == 0:
-        return np.zeros(len(times), np.int64)
-    at = starts.searchsorted(times) - 1
-    begun = np.maximum(at, 0)
-    own = np.minimum(times, busy.ends[first:last][begun]) - starts[begun]
-    covered: Int64s = np.where(at < 0, 0, busy.before[first:last][begun] + own)
+    near = slice(max(first - 1, 0), max(last, 1))
+    starts = busy.starts[near]
+    at = starts.searchsorted(times)
+    at -= at > 0  # what began last before a moment; else the first of all, which adds nothing
+    own = np.minimum(times, busy.ends[near][at]) - starts[at]
+    covered: Int64s = busy.before[near][at] + np.maximum(own, 0)
     return covered
 
 
-def shares(busy: Busy, edges: Int64s) -> NDArray[np.uint8]:
-    """Return how much of each column is covered, from 0 to ALL; `edges` has shape (columns + 1,), ns."""
-    covered = covered_before(busy, edges)
-    return as_shares(covered[1:] - covered[:-1], edges[1:] - edges[:-1])
+def shares(busy: Sequence[Busy], edges: Sequence[Int64s]) -> NDArray[np.uint8]:
+    """Return how much of each column is covered, from 0 to ALL, of many rows at once.
+
+    Args:
+        busy: what covers, row by row.
+        edges: of the columns of each row, shape (columns + 1,), ns.
+    """
+    covered = np.array([covered_before(one, times) for one, times in zip(busy, edges, strict=True)])
+    columns = np.array(edges)
+    return as_shares(covered[:, 1:] - covered[:, :-1], columns[:, 1:] - columns[:, :-1])
 
 
 def as_shares(parts: Int64s, lengths: Int64s) -> NDArray[np.uint8]:
-    """Return parts of columns as one byte each; both have shape (columns,), ns. Nothing is in an empty column."""
+    """Return parts of columns as one byte each; both have one shape, ns. Nothing is in an empty column."""
     lengths = np.maximum(lengths, 1)  # another clock's drift may leave nothing of a column of 1 ns
     rounded_up = -(parts * -NEARLY_ALL // lengths)
     as_bytes: NDArray[np.uint8] = (rounded_up + (parts >= lengths)).astype(np.uint8)
     return as_bytes
 
 
-def holes_by_column(
-    starts: Int64s, ends: Int64s, causes: Int8s, edges: Int64s
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return what share of each column is hole, and the cause of the longest hole in it, else NO_HOLE."""
-    columns = len(edges) - 1
-    longest = np.full(columns, NO_HOLE, np.uint8)
+def longest_holes(starts: Int64s, ends: Int64s, causes: Int8s, edges: Int64s) -> NDArray[np.uint8]:
+    """Return the cause of the longest hole in each column, else NO_HOLE; holes do not overlap and are in order."""
+    longest = np.full(len(edges) - 1, NO_HOLE, np.uint8)
     if len(starts) == 0:
-        return np.zeros(columns, np.uint8), longest
+        return longest
     lengths = ends - starts
-    before = np.append(0, np.cumsum(lengths))
-    begun = starts.searchsorted(edges)
-    last = np.maximum(begun - 1, 0)
-    covered = np.where(begun > 0, before[last] + np.minimum(edges, ends[last]) - starts[last], 0)
     # the hole that a column begins in, unless a longer one begins in the column
-    is_running = (begun[:-1] > 0) & (ends[last[:-1]] > edges[:-1])
-    best = np.where(is_running, lengths[last[:-1]], 0)
-    longest[is_running] = causes[last[:-1]][is_running]
+    before = starts.searchsorted(edges[:-1]) - 1
+    running = np.flatnonzero((before >= 0) & (ends[before] > edges[:-1]))
+    best = np.zeros(len(longest), np.int64)
+    best[running] = lengths[before[running]]
+    longest[running] = causes[before[running]]
     at, places = longest_by_column(starts, lengths, edges)
     is_longer = lengths[places] > best[at]
     longest[at[is_longer]] = causes[places[is_longer]]
-    return as_shares(covered[1:] - covered[:-1], edges[1:] - edges[:-1]), longest
+    return longest
 
 
 def longest_by_column(starts: Int64s, lengths: Int64s, edges: Int64s) -> tuple[Int64s, Int64s]:
@@ -84,9 +89,12 @@ def longest_by_column(starts: Int64s, lengths: Int64s, edges: Int64s) -> tuple[I
     columns = np.flatnonzero(firsts[1:] > firsts[:-1])
     if len(columns) == 0:
         return columns, columns
+    if len(columns) <= _FEW:
+        groups = zip(firsts[columns].tolist(), firsts[columns + 1].tolist(), strict=True)
+        return columns, np.array([begin + int(lengths[begin:end].argmax()) for begin, end in groups], np.int64)
     begin, end = int(firsts[0]), int(firsts[-1])
     lengths = lengths[begin:end]
-    groups = firsts[columns] - begin
-    longest = np.repeat(np.maximum.reduceat(lengths, groups), firsts[columns + 1] - firsts[columns])
+    heads = firsts[columns] - begin
+    longest = np.repeat(np.maximum.reduceat(lengths, heads), firsts[columns + 1] - firsts[columns])
     candidates = np.flatnonzero(lengths == longest)
-    return columns, candidates[candidates.searchsorted(groups)] + begin
+    return columns, candidates[candidates.searchsorted(heads)] + begin

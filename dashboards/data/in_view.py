@@ -31,9 +31,13 @@ class InView:
     def __len__(self) -> int:
         return len(self.running) + self.last - self.first
 
-    def places(self) -> Int64s:
-        """Return all of them, in order."""
-        return np.concatenate([self.running, np.arange(self.first, self.last)])
+    def places(self, chosen: Int64s | None = None) -> Int64s:
+        """Return all of them, in order; or some, which are chosen by how many come before, in order."""
+        if chosen is None:
+            return np.concatenate([self.running, np.arange(self.first, self.last)])
+        before = len(self.running)
+        began = int(chosen.searchsorted(before))
+        return np.concatenate([self.running[chosen[:began]], chosen[began:] + (self.first - before)])
 
 
 def operations_in(operations: Operations, busy: Busy, *, start: int, end: int) -> InView:
@@ -68,37 +72,63 @@ def steps_in(steps: Steps, *, start: int, end: int) -> InView:
     return InView(np.flatnonzero((steps.starts < end) & (steps.ends > start)), 0, 0)
 
 
-def shown(places: Int64s, *, starts: Int64s, ends: Int64s, depths: Int8s | None, most: int) -> Int64s:
-    """Return at most `most` of the places, in order: whole levels from the outermost in, then the longest of the next.
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time; what reaches out of it counts with its part inside."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Everything of a row, in order of start; each array has shape (n,). `depths` is None where there is one level."""
+
+    starts: Int64s
+    ends: Int64s
+    depths: Int8s | None = None
+
+
+def shown(in_view: InView, *, of: Spans, within: Stretch, most: int) -> Int64s:
+    """Return at most `most` places, in order: whole levels from the outermost in, then the longest of the next.
 
     Of a level that does not fit, the longest in each of as many equal parts of the time as there is room for.
 
     Args:
-        places: in order of start.
-        starts: of the places, shape (n,), not before the view.
-        ends: likewise, not after it.
-        depths: level of each place; None where there is one level.
+        in_view: what has a part in the stretch, as places in `of`.
+        of: what the places are places in.
+        within: the stretch that is in view.
         most: how many.
     """
-    if len(places) <= most:
-        return places
-    if depths is None:
-        return places[_longest(starts, ends, parts=most)]
-    counts = np.cumsum(np.bincount(depths))
-    partly = int(np.searchsorted(counts, most, side="right"))
-    room = most - (int(counts[partly - 1]) if partly else 0)
-    at = np.flatnonzero(depths == partly)
-    kept = at[_longest(starts[at], ends[at], parts=room)]
-    chosen: Int64s = places[np.sort(np.concatenate([np.flatnonzero(depths < partly), kept]))]
-    return chosen
+    if len(in_view) <= most:
+        return in_view.places()
+    if of.depths is None:
+        places = in_view.places()
+        return places[_longest(of.starts[places], of.ends[places], within=within, parts=most)]
+    levels = np.concatenate([of.depths[in_view.running], of.depths[in_view.first : in_view.last]])
+    kept: list[Int64s] = []
+    for level in range(int(levels.max()) + 1):
+        room = most - sum(map(len, kept))
+        places = in_view.places(np.flatnonzero(levels == level))
+        if len(places) > room:
+            kept.append(places[_longest(of.starts[places], of.ends[places], within=within, parts=room)])
+            break
+        kept.append(places)
+    return np.sort(np.concatenate(kept))
 
 
-def _longest(starts: Int64s, ends: Int64s, *, parts: int) -> Int64s:
-    """Return the place of the longest that begins in each of equal parts of the time; starts are in order."""
+def _longest(starts: Int64s, ends: Int64s, *, within: Stretch, parts: int) -> Int64s:
+    """Return the place of the longest that begins in each of equal parts of the time; starts are in order.
+
+    Both arrays are the caller's to lose: large ones cost more to make than to fill.
+    """
     if parts < 1:
         return np.empty(0, np.int64)
+    np.maximum(starts, within.start, out=starts)
+    np.minimum(ends, within.end, out=ends)
     edges = column_edges(int(starts[0]), int(ends.max()) + 1, columns=parts)
-    return longest_by_column(starts, ends - starts, edges)[1]
+    ends -= starts
+    return longest_by_column(starts, ends, edges)[1]
 
 
 def _lasting(ends: Int64s, first: int, last: int, time: int) -> Int64s:

@@ -9,17 +9,21 @@ import msgspec
 import numpy as np
 
 from dashboards.data import packing
-from dashboards.data.covering import column_edges, holes_by_column, shares
-from dashboards.data.in_view import InView, events_in, holes_in, operations_in, shown, steps_in
+from dashboards.data.covering import column_edges, longest_holes
+from dashboards.data.in_view import InView, Spans, Stretch, events_in, holes_in, operations_in, shown, steps_in
 from dashboards.data.packing import packed
 from dashboards.data.rows import OPERATIONS, Row, WindowRequest
+from dashboards.data.trace import Busy
 from gapfinder.explanations import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from dashboards.data.trace import Busy, Events, Holes, Int8s, Int32s, Int64s, Trace
+    from numpy.typing import NDArray
 
+    from dashboards.data.trace import Events, Holes, Int8s, Int32s, Int64s, Trace
+
+_ORDER = {str(row): place for place, row in enumerate(Row)}
 _CODES = {cause: code for code, cause in enumerate(Cause)}
 
 
@@ -33,6 +37,7 @@ class Marks:
     ends: Int64s
     names: Int32s
     depths: Int8s
+    streams: Int32s | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +48,7 @@ class _Source:
     starts: Int64s
     ends: Int64s
     names: Int32s
+    streams: Int32s | None = None
     depths: Int8s | None = None
     busy: Busy | None = None
 
@@ -72,6 +78,11 @@ class HolesInView:
     def __len__(self) -> int:
         return len(self.places)
 
+    @property
+    def all(self) -> InView:
+        """All of them, as places in the arrays of this."""
+        return InView(np.empty(0, np.int64), 0, len(self))
+
 
 class LaneView:
     """A lane between two moments of the shared clock; marks are chosen first, as they tell how many columns fit.
@@ -99,13 +110,12 @@ class LaneView:
     def marks(self, row: Row, *, most: int) -> Marks:
         """Return what is drawn of a row that the lane has, `most` at most."""
         source = self.sources[row]
-        places = source.in_view.places()
-        if len(places) > most:
-            starts, ends = (self._inside(times[places]) for times in (source.starts, source.ends))
-            depths = None if source.depths is None else source.depths[places]
-            places = shown(places, starts=starts, ends=ends, depths=depths, most=most)
+        within = Stretch(self._start, self._end)
+        of = Spans(source.starts, source.ends, source.depths)
+        places = shown(source.in_view, of=of, within=within, most=most)
         levels = np.zeros(len(places), np.int8) if source.depths is None else source.depths[places]
-        return Marks(row, places, source.starts[places], source.ends[places], source.names[places], levels)
+        streams = None if source.streams is None else source.streams[places]
+        return Marks(row, places, source.starts[places], source.ends[places], source.names[places], levels, streams)
 
     def packed_marks(self, marks: Marks) -> packing.Row:
         """Return marks as they are answered."""
@@ -117,6 +127,7 @@ class LaneView:
             names=packed(marks.names, "i4"),
             depths=packed(marks.depths, "u1"),
             ids=packed(marks.places, "i4"),
+            streams=None if marks.streams is None else packed(marks.streams, "i4"),
         )
 
     def packed_holes(self, *, most: int) -> packing.Holes | None:
@@ -124,10 +135,9 @@ class LaneView:
         holes = self.holes
         if holes is None:
             return None
-        chosen = np.arange(len(holes))
-        if len(holes) > most:
-            starts, ends = self._inside(holes.starts), self._inside(holes.ends)
-            chosen = shown(chosen, starts=starts, ends=ends, depths=None, most=most)
+        within = Stretch(self._start, self._end)
+        of = Spans(holes.starts, holes.ends)
+        chosen = shown(holes.all, of=of, within=within, most=most)
         return packing.Holes(
             starts=self._times(holes.starts[chosen]),
             ends=self._times(holes.ends[chosen]),
@@ -141,18 +151,31 @@ class LaneView:
         """Return the edges of pixel columns on the lane's own clock; shape (columns + 1,), ns."""
         return self._lane.clock.all_own(column_edges(*self._edges, columns=columns))
 
-    def packed_shares(self, row: Row, edges: Int64s) -> packing.Row:
-        """Return how much of each column a row covers."""
-        busy = self.sources[row].busy
-        share = np.zeros(len(edges) - 1, np.uint8) if busy is None else shares(busy, edges)
-        return packing.Row(row=row, mode="share", share=packed(share, "u1"))
+    def covering(self, row: Row) -> Busy | None:
+        """Return what of a row covers pixel columns; None where the lane has no such row, or it was not asked for."""
+        if row is not Row.HOLES:
+            return self.sources[row].busy if row in self.sources else None
+        holes = self.holes
+        if holes is None:
+            return None
+        lengths = holes.ends - holes.starts
+        return Busy(holes.starts, holes.ends, np.cumsum(lengths) - lengths)
 
-    def with_shares(self, packed_holes: packing.Holes, edges: Int64s) -> packing.Holes:
-        """Return the packed holes with what all holes that pass cover of each column."""
-        if self.holes is None:
-            return packed_holes
-        lost, longest = holes_by_column(self.holes.starts, self.holes.ends, self.holes.causes, edges)
-        return msgspec.structs.replace(packed_holes, lost=packed(lost, "u1"), longest=packed(longest, "u1"))
+    def completed(self, lane: packing.Lane, shares: Mapping[Row, NDArray[np.uint8]], edges: Int64s) -> packing.Lane:
+        """Return the packed lane with its shares beside its marks; those of holes are of all that pass."""
+        rows = [
+            packing.Row(row=row, mode="share", share=packed(share, "u1"))
+            for row, share in shares.items()
+            if row is not Row.HOLES
+        ]
+        holes = lane.holes
+        if self.holes is not None and holes is not None:
+            longest = longest_holes(self.holes.starts, self.holes.ends, self.holes.causes, edges)
+            lost = packed(shares[Row.HOLES], "u1")
+            holes = msgspec.structs.replace(holes, lost=lost, longest=packed(longest, "u1"))
+        return packing.Lane(
+            lane=lane.lane, rows=sorted([*lane.rows, *rows], key=lambda row: _ORDER[row.row]), holes=holes
+        )
 
     def _sources(self, trace: Trace) -> Iterator[tuple[Row, _Source]]:
         lane, start, end = self._lane, self._start, self._end
@@ -164,7 +187,7 @@ class LaneView:
             one, busy = lane.operations[kind], lane.busy[kind]
             if len(one.starts):
                 in_view = operations_in(one, busy, start=start, end=end)
-                yield row, _Source(in_view, one.starts, one.ends, one.names, busy=busy)
+                yield row, _Source(in_view, one.starts, one.ends, one.names, one.streams, busy=busy)
         process = trace.processes[lane.process]
         rows: tuple[tuple[Row, Events, Busy | None], ...] = (
             (Row.RANGES, process.ranges, None),
@@ -174,11 +197,7 @@ class LaneView:
             thread = process.launching_thread
             if thread is not None and len(events.starts[events.of_thread(thread)]):
                 in_view = events_in(events, thread, start=start, end=end)
-                yield row, _Source(in_view, events.starts, events.ends, events.names, events.depths, called)
-
-    def _inside(self, times: Int64s) -> Int64s:
-        """Return times moved to the window's edge where they lie outside."""
-        return np.clip(times, self._start, self._end)
+                yield row, _Source(in_view, events.starts, events.ends, events.names, None, events.depths, called)
 
     def _times(self, own: Int64s) -> packing.Packed:
         return packed(self._lane.clock.all_shared(own) - self._edges[0], "f8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from gapfinder.errors import InputError
 from gapfinder.model import Analysis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dashboards.store.records import StoredProfile
@@ -66,8 +68,24 @@ def open_prepared(stored: StoredProfile) -> OpenProfile:
     if not stored.is_ready:
         raise InputError(f"{stored.name} is not prepared yet")
     manifest = read_manifest(stored.folder)
-    analysis = decoded(read_bytes(stored.folder, ANALYSIS), kind=Analysis, name=ANALYSIS)
+    with _uncollected():
+        analysis = decoded(read_bytes(stored.folder, ANALYSIS), kind=Analysis, name=ANALYSIS)
     return OpenProfile(stored, analysis, _trace(stored.folder, manifest))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Do without the collector while much is made that stays: it would look through all of it again and again.
+
+    Decoding an analysis of 17 MB takes 0.18 s of processor time without it, 0.25 s to 0.7 s with it.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _trace(folder: Path, manifest: Manifest) -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -18,7 +17,7 @@ class Packed(msgspec.Struct, frozen=True):
     """Numbers: base64 of their little-endian bytes."""
 
     dtype: Dtype
-    data: str
+    data: bytes  # which msgspec writes as base64
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,6 +31,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: Packed | None = None
     depths: Packed | None = None
     ids: Packed | None = None
+    streams: Packed | None = None
 
 
 class Holes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,4 +75,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def packed(numbers: NDArray[Any], dtype: Dtype) -> Packed:
     """Return numbers, which fit the dtype, as JSON has them."""
-    return Packed(dtype, base64.b64encode(np.ascontiguousarray(numbers, f"<{dtype}").tobytes()).decode("ascii"))
+    return Packed(dtype, np.asarray(numbers, f"<{dtype}").tobytes())

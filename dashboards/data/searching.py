@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboards.data.lookups import check_place
 from dashboards.data.rows import OPERATIONS, Row
 from dashboards.data.trace import Events
+from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from dashboards.data.trace import LaneTrace, Operations, Trace
+    from dashboards.data.trace import LaneTrace, Operations, Steps, Trace
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMark:
-    """An operation, range or call, by its place in its lane's or its process's arrays; ns since the origin."""
+    """An operation, step, range or call, by its place in its lane's or its process's arrays; ns since the origin."""
 
     lane: int
     row: Row
@@ -44,7 +46,7 @@ def search(trace: Trace, *, text: str, from_ns: int, is_back: bool, lanes: Seque
 
     Ranges and calls are looked for on the thread that launches the lane's work, as they are shown.
     """
-    wanted = np.array([text.casefold() in name.casefold() for name in trace.names], np.bool_)
+    wanted = trace.names.containing(text)
     if not wanted.any():
         return Search(0, None)
     count = 0
@@ -68,9 +70,18 @@ def search(trace: Trace, *, text: str, from_ns: int, is_back: bool, lanes: Seque
     return Search(count, None if best is None else _mark(trace, lane=best[1], row=best[2], place=best[3]))
 
 
-def marks_of(trace: Trace, lane: LaneTrace, row: Row) -> Operations | Events:
-    """Return the arrays that the ids of a row's marks are places in; KeyError for holes and steps."""
-    return dict(_marks(trace, lane))[row]
+def mark_at(trace: Trace, *, lane: int, row: Row, op: int) -> FoundMark:
+    """Return a mark by its place; InputError where there is none."""
+    check_place(lane, of=len(trace.lanes), what="lane")
+    if row is Row.HOLES:
+        raise InputError("a hole is no operation; ask for the hole")
+    check_place(op, of=len(marks_of(trace, trace.lanes[lane], row).starts), what=f"mark in {row}")
+    return _mark(trace, lane=lane, row=row, place=op)
+
+
+def marks_of(trace: Trace, lane: LaneTrace, row: Row) -> Operations | Events | Steps:
+    """Return the arrays that the ids of a row's marks are places in; KeyError for holes."""
+    return lane.steps if row is Row.STEPS else dict(_marks(trace, lane))[row]
 
 
 def _marks(trace: Trace, lane: LaneTrace) -> Iterator[tuple[Row, Operations | Events]]:

@@ -53,12 +53,16 @@ class Clock:
 
     def all_shared(self, own: Int64s) -> Int64s:
         """Return `shared` of many moments, shape (n,)."""
+        if not self.drift_ppm:
+            return own - self.offset_ns
         shared: Int64s = own - self.offset_ns - np.rint(self.drift_ppm * (own - self.at_ns) / 1e6).astype(np.int64)
         return shared
 
     def all_own(self, shared: Int64s) -> Int64s:
         """Return `own` of many moments, shape (n,)."""
         guess = shared + self.offset_ns
+        if not self.drift_ppm:
+            return guess
         own: Int64s = guess + np.rint(self.drift_ppm * (guess - self.at_ns) / (1e6 - self.drift_ppm)).astype(np.int64)
         return own
 

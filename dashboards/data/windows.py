@@ -10,7 +10,9 @@ The answer is JSON that assets/timeline*.js reads. Its times are float64 ns sinc
                   "share": u1 (columns,)},          255 is all; any activity gives 1 at least, not all gives 254 at most
                  {"row": "compute", "mode": "marks",
                   "starts": f8, "ends": f8,         not clipped to the window
-                  "names": i4, "depths": u1, "ids": i4}],   places in the lane's or its process's arrays
+                  "names": i4, "depths": u1,
+                  "ids": i4,                        places in the lane's or its process's arrays
+                  "streams": i4}],                  of GPU operations only
         "holes": {"starts": f8, "ends": f8, "causes": u1, "ids": i4, "shown": int, "of": int,
                   "lost": u1 (columns,),            share of the column that is hole, all holes counted that pass
                   "longest": u1 (columns,)}}],      cause of the longest hole in the column, shown or not; 255 is none
@@ -31,12 +33,15 @@ import msgspec
 import numpy as np
 
 from dashboards.data import packing
+from dashboards.data.covering import shares
 from dashboards.data.lane_view import LaneView, Marks
 from dashboards.data.rows import OPERATIONS, Row, WindowRequest
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from dashboards.data.trace import Trace
 
@@ -58,7 +63,6 @@ _FEWEST_COLUMNS = 64
 _BYTES_BESIDE_SHARE, _SHARES_PER_BYTE = 80, 3 / 4
 _LONGEST_NAME, _SHORTEST_NAME, _BYTES_OF_NAMES = 200, 20, 50_000
 _THINNED = (Row.STEPS, Row.RANGES)
-_ORDER = {str(row): place for place, row in enumerate(Row)}
 
 
 def answer(trace: Trace, request: WindowRequest) -> bytes:
@@ -85,9 +89,7 @@ def answer(trace: Trace, request: WindowRequest) -> bytes:
             start=start,
             end=end,
             columns=columns,
-            lanes=[
-                _complete(lane, view, shared=shared, columns=columns) for lane, view in zip(lanes, views, strict=True)
-            ],
+            lanes=_completed(lanes, views, shared=shared, columns=columns),
             names=names,
             marks=packing.Counted(
                 shown=sum(len(one.places) for marks in drawn for one in marks),
@@ -147,15 +149,23 @@ def _columns_in(room: int, *, arrays: int) -> int:
     return max(_FEWEST_COLUMNS, int(each * _SHARES_PER_BYTE))
 
 
-def _complete(lane: packing.Lane, view: LaneView, *, shared: Sequence[Row], columns: int) -> packing.Lane:
-    """Return a lane with its shares beside its marks."""
-    edges = view.columns(columns)
-    rows = lane.rows + [view.packed_shares(row, edges) for row in shared if row in view.sources]
-    return packing.Lane(
-        lane=lane.lane,
-        rows=sorted(rows, key=lambda row: _ORDER[row.row]),
-        holes=None if lane.holes is None else view.with_shares(lane.holes, edges),
-    )
+def _completed(
+    lanes: Sequence[packing.Lane], views: Sequence[LaneView], *, shared: Sequence[Row], columns: int
+) -> list[packing.Lane]:
+    """Return lanes with their shares beside their marks; all shares are made at once, as each takes little."""
+    edges = [view.columns(columns) for view in views]
+    parts = [
+        (place, row, busy)
+        for place, view in enumerate(views)
+        for row in (*shared, Row.HOLES)
+        if (busy := view.covering(row)) is not None
+    ]
+    found: list[dict[Row, NDArray[np.uint8]]] = [{} for _ in views]
+    if parts:
+        table = shares([busy for _, _, busy in parts], [edges[place] for place, _, _ in parts])
+        for (place, row, _), share in zip(parts, table, strict=True):
+            found[place][row] = share
+    return [view.completed(*one) for view, one in zip(views, zip(lanes, found, edges, strict=True), strict=True)]
 
 
 def _names(trace: Trace, drawn: Sequence[Sequence[Marks]]) -> dict[int, str]:

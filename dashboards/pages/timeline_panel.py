@@ -11,7 +11,7 @@ from dashboards.components.notices import text
 from dashboards.components.palette import cause_paint
 from dashboards.data.details import hole_details, operation_details
 from dashboards.data.rows import Row
-from dashboards.ids import timeline_address
+from dashboards.ids import Page, address
 from gapfinder.errors import InputError
 from gapfinder.findings.words import call_name, lane_name
 from gapfinder.render.evidence import evidence_words
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from dashboards.data.detail_values import HoleDetails, Inside, Launch, OperationDetails, SeenCollective, Timed
+    from dashboards.data.detail_values import (
+        HoleDetails,
+        Inside,
+        Launch,
+        NamedOperation,
+        OperationDetails,
+        SeenCollective,
+    )
     from dashboards.data.opening import OpenProfile
     from gapfinder.explanations import Cause
 
@@ -142,7 +149,7 @@ def _neighbours(profile: OpenProfile, hole: HoleDetails) -> list[Component]:
         if one is None:
             parts += [html.H3(title), html.P("the edge of the window")]
         else:
-            parts += [html.H3(title), html.P(_time_link(profile, one.time, lane=hole.lane))]
+            parts += [html.H3(title), html.P(_operation_link(profile, one, lane=hole.lane))]
     return parts if hole.launch is None else [*parts, _launch(hole.launch)]
 
 
@@ -155,17 +162,20 @@ def _launch(launch: Launch) -> Component:
     )
 
 
-def _time_link(profile: OpenProfile, time: Timed, *, lane: int) -> Component:
-    return _link(profile, time.name, lane=lane, start_ns=time.start_ns, length_ns=time.duration_ns)
+def _operation_link(profile: OpenProfile, one: NamedOperation, *, lane: int) -> Component:
+    time = one.time
+    return _link(
+        profile, time.name, start_ns=time.start_ns, length_ns=time.duration_ns, lane=lane, row=str(one.row), op=one.op
+    )
 
 
-def _link(profile: OpenProfile, words: str, *, lane: int, start_ns: int, length_ns: int) -> Component:
-    """Return a link to something on the timeline, with a little of what is around it."""
+def _link(profile: OpenProfile, words: str, *, start_ns: int, length_ns: int, **chosen: str | int) -> Component:
+    """Return a link to something on the timeline, with a little of what is around it; `chosen` is its lane, or it."""
     margin = max(round(_MARGIN * length_ns), _SHORTEST_MARGIN_NS)
     start = max(start_ns - margin, 0)
     end = max(min(start_ns + length_ns + margin, profile.trace.end_ns), start + 1)
-    link = html.A(text(words), href=timeline_address(profile.stored.id, start=start, end=end, lane=lane))
-    return _acting(link, "follow")
+    href = address(Page.TIMELINE, profile=profile.stored.id, start=start, end=end, **chosen)
+    return _acting(html.A(text(words), href=href), "follow")
 
 
 def _nested(title: str, names: Sequence[str]) -> list[Component]:

@@ -10,7 +10,7 @@ from flask import Response, jsonify, request
 from dashboards.components.hole_words import hole_cause, hole_sentence, lane_detail, stretch_sentence
 from dashboards.data.details import hole_details
 from dashboards.data.outline import cause_outlines, lane_outlines
-from dashboards.data.searching import find_step, search, step_numbers
+from dashboards.data.searching import find_step, mark_at, search, step_numbers
 from dashboards.data.walking import HoleFilter, Order, Walk, hole_at, holes_of_stretch, next_hole
 from dashboards.data.windows import MOST_COLUMNS, Row, WindowRequest, answer
 from dashboards.routes.parameters import chosen, lane_numbers, whole_number
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from dashboards.data.opening import OpenProfile
+    from dashboards.data.searching import FoundMark
     from dashboards.data.walking import FoundHole
     from dashboards.view import View
 
@@ -44,6 +45,7 @@ def register(server: Flask, view: View) -> None:
         "hole": _hole,
         "holes": _holes,
         "search": _search,
+        "mark": _mark,
         "step": _step,
     }
     for name, question in questions.items():
@@ -208,8 +210,20 @@ def _search(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
     if result.found is None:
         words = "no further one" if result.count else "nothing has such a name"
         return {"words": words, "count": result.count, "found": None}
-    found = result.found
-    mark = {
+    return {"words": f"one of {format_count(result.count)}", "count": result.count, "found": _mark_told(result.found)}
+
+
+def _mark(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
+    """Return one operation, step, range or call by lane, row and place."""
+    rows = chosen(asked, "row", among=Row)
+    if len(rows) != 1:
+        raise InputError("row is missing; give one row of the timeline")
+    place, op = whole_number(asked, "lane"), whole_number(asked, "op")
+    return {"mark": _mark_told(mark_at(profile.trace, lane=place, row=rows[0], op=op))}
+
+
+def _mark_told(found: FoundMark) -> Mapping[str, object]:
+    return {
         "lane": found.lane,
         "row": found.row,
         "op": found.op,
@@ -218,7 +232,6 @@ def _search(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:
         "name": visible(found.name),
         "depth": found.depth,
     }
-    return {"words": f"one of {format_count(result.count)}", "count": result.count, "found": mark}
 
 
 def _step(profile: OpenProfile, asked: Asked) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from dashboard_hostile import hostile_database, no_gpu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 
 @pytest.fixture(scope="session")
@@ -34,14 +34,21 @@ def browser() -> Iterator[Browser]:
         yield one
 
 
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """What the pages of all tests share: scripts that were loaded once."""
+    one = tab(browser)
+    yield one
+    one.close()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(context: BrowserContext) -> Iterator[Page]:
     """An empty page; what its scripts throw or complain about fails the test."""
-    context = tab(browser)
     wrong: list[str] = []
     one = context.new_page()
     one.on("pageerror", lambda error: wrong.append(str(error)))
     one.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     yield one
-    context.close()
+    one.close()
     assert wrong == []

@@ -1,4 +1,4 @@
-"""What the side panel says is what the file's rows say; holes, steps and names are found as a plain search finds them."""
+"""What the side panel says is what the file's rows say."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import pytest
 from dashboard_data import RawFile, files, prepared
 
 from dashboards.data.details import hole_details, operation_details
-from dashboards.data.finding import HoleFilter, next_hole, previous_hole, search_names, step_window
 from dashboards.data.windows import Row
 from gapfinder.errors import InputError
-from gapfinder.explanations import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,58 +119,3 @@ def test_what_is_not_there_is_an_error(opened: tuple[OpenProfile, RawFile], row:
         hole_details(opened[0], lane=99, hole=0)
     with pytest.raises(InputError, match="no hole"):
         hole_details(opened[0], lane=0, hole=-1)
-
-
-def test_holes_are_gone_through_in_order(opened: tuple[OpenProfile, RawFile]) -> None:
-    trace = opened[0].trace
-    lanes = tuple(range(len(trace.lanes)))
-    for wanted in (HoleFilter(lanes=lanes), HoleFilter(lanes=(1,), causes=(Cause.HOST_CODE,), min_hole_ns=150_000)):
-        expected = sorted(
-            (int(start) - trace.origin_ns, lane, hole)
-            for lane in wanted.lanes
-            for hole, (start, end, code) in enumerate(
-                zip(*(getattr(trace.lanes[lane].holes, name) for name in ("starts", "ends", "causes")), strict=True)
-            )
-            if end - start >= wanted.min_hole_ns and (not wanted.causes or tuple(Cause)[code] in wanted.causes)
-        )
-        forth, back, at = [], [], -1
-        while (found := next_hole(trace, after_ns=at, wanted=wanted)) is not None:
-            forth.append(found.start_ns)
-            at = found.start_ns
-        at = trace.end_ns + 1
-        while (found := previous_hole(trace, before_ns=at, wanted=wanted)) is not None:
-            back.append(found.start_ns)
-            at = found.start_ns
-        assert forth == back[::-1] == sorted({start for start, _, _ in expected})
-
-
-def test_a_step_is_found_by_its_number(opened: tuple[OpenProfile, RawFile]) -> None:
-    trace, lanes = opened[0].trace, range(len(opened[0].trace.lanes))
-    for lane in opened[0].analysis.lanes:
-        for step in lane.steps.items[:2] if lane.steps else ():
-            found = step_window(trace, step.number, lanes=lanes)
-            assert found is not None
-            assert found[0] <= step.window.start_ns - trace.origin_ns < step.window.end_ns - trace.origin_ns <= found[1]
-    assert step_window(trace, 10**6, lanes=lanes) is None
-
-
-@pytest.mark.parametrize("text", ["NCCL", "gemm", "[", "no such name"])
-def test_names_are_found_whatever_their_case(opened: tuple[OpenProfile, RawFile], text: str) -> None:
-    profile, raw = opened
-    trace, lanes = profile.trace, range(len(profile.trace.lanes))
-    got = search_names(trace, text, after_ns=trace.end_ns // 2, lanes=lanes)
-    kernels = [
-        one
-        for lane in profile.analysis.lanes
-        for nccl in (True, False)
-        for one in raw.kernels(lane.pid, lane.device, nccl=nccl)
-        if text.lower() in one.name.lower()
-    ]
-    assert got.count >= len(kernels)
-    assert (got.longest is None) == (got.count == 0)
-    if got.longest is not None and got.following is not None:
-        assert text.lower() in got.longest.time.name.lower()
-        assert got.longest.time.duration_ns >= max((one.end - one.start for one in kernels), default=0)
-        later = [one.start - trace.origin_ns for one in kernels if one.start - trace.origin_ns > trace.end_ns // 2]
-        if later:
-            assert trace.end_ns // 2 < got.following.time.start_ns <= min(later)

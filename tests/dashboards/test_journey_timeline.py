@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from dashboard_browser import largest_difference, picture, tab, when_drawn
+from dashboard_browser import largest_difference, picture, served, tab, when_drawn
 from dashboard_hostile import MARKUP_SHOWN, SCRIPT
 from playwright.sync_api import expect
 
@@ -22,9 +22,8 @@ def in_view(page) -> tuple[int, int]:
 
 
 def settled(page) -> None:
-    when_drawn(page)
-    page.wait_for_timeout(400)  # the address and the sentence follow when the view rests
-    when_drawn(page)
+    """Wait until the address and the sentence have followed the view."""
+    page.wait_for_selector('#timeline[data-painted="ready"][data-rests="yes"]')
 
 
 def test_a_hole_is_found_by_keyboard_and_its_cause_is_read(site, page, tmp_path):
@@ -218,4 +217,51 @@ def test_a_question_that_fails_is_told_with_a_way_to_ask_again(site, browser, tm
     page.unroute("**/window?*")
     banner.get_by_role("button").click()
     expect(banner).to_be_hidden()
+    context.close()
+
+
+def test_a_server_that_is_gone_is_told_and_the_picture_stays(site, context):
+    with served(site.profiles) as other:
+        page = context.new_page()
+        page.goto(other.timeline("slow_rank"))
+        settled(page)
+    for _ in range(6):
+        page.keyboard.press("w")
+    banner = page.locator(".timeline-stage .timeline-banner")
+    expect(banner).to_contain_text("the server does not answer; it may have been stopped")
+    colors = page.evaluate("""() => {
+      const canvas = document.querySelector(".timeline-canvas");
+      const { data } = canvas.getContext("2d").getImageData(canvas.width / 2, 0, 1, canvas.height);
+      return new Set(new Uint32Array(data.buffer)).size;
+    }""")
+    assert colors > 3  # what had come is still drawn
+    page.close()
+
+
+def test_an_operation_is_chosen_by_its_address(site, page):
+    page.goto(site.timeline("slow_rank"))
+    settled(page)
+    page.keyboard.press("l")
+    panel = page.locator("#timeline-panel")
+    expect(panel).to_contain_text("First after")
+    link = panel.locator("a").last
+    name = link.inner_text()
+    link.click()
+    expect(panel.locator("h2")).to_have_text(name)
+    settled(page)
+    assert re.search(r"lane=\d+&row=compute&op=\d+", page.url)
+    page.goto(page.url)
+    settled(page)
+    expect(panel.locator("h2")).to_have_text(name)
+
+
+def test_on_a_phone_the_lanes_have_most_of_the_width(site, browser, tmp_path):
+    context = tab(browser, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(site.timeline("slow_rank"))
+    settled(page)
+    width, gutter = page.evaluate("() => [gapfinder.current().size.width, gapfinder.current().size.gutter]")
+    assert gutter < width / 4
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    picture(page, "slow_rank_phone", folder=tmp_path)
     context.close()

@@ -29,7 +29,7 @@ def ask(tmp_path_factory):
     return get
 
 
-@pytest.mark.parametrize("question", ["lanes", "window", "hole", "holes", "search", "step"])
+@pytest.mark.parametrize("question", ["lanes", "window", "hole", "holes", "search", "mark", "step"])
 def test_a_profile_that_is_not_there_is_404(ask, question):
     answer = ask(question, profile="none")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
@@ -52,6 +52,10 @@ def test_a_profile_that_is_not_there_is_404(ask, question):
         ("hole", {"order": "size"}, "order has 'size'; known are time, length"),
         ("hole", {"back": 2}, "back is 2; it is from 0 to 1"),
         ("search", {"name": " "}, "name is 1 characters long; give 1 to 400"),
+        ("mark", {"lane": 0, "op": 0}, "row is missing; give one row of the timeline"),
+        ("mark", {"lane": 0, "op": 0, "row": "holes"}, "a hole is no operation"),
+        ("mark", {"lane": 2, "op": 0, "row": "steps"}, "no lane 2; there are 2"),
+        ("mark", {"lane": 0, "op": 3, "row": "compute"}, "no mark in compute 3; there are 3"),
         ("step", {}, "steps are 4 to 5"),
         ("step", {"number": 7}, "no step 7; steps are 4 to 5"),
     ],
@@ -119,6 +123,13 @@ def test_names_are_found_and_spelled_out(ask):
         "count": 0,
         "found": None,
     }
+
+
+def test_a_mark_is_told_by_its_place(ask):
+    found = ask("search", name="forward", lanes=1).get_json()["found"]
+    assert ask("mark", lane=1, row="ranges", op=found["op"]).get_json() == {"mark": found}
+    step = ask("mark", lane=0, row="steps", op=1).get_json()["mark"]
+    assert (step["start"], step["end"], step["row"]) == (1500 * US, 5000 * US, "steps")
 
 
 def test_a_step_lasts_until_the_last_lane_is_through(ask):
