@@ -31,6 +31,22 @@ class InputError(GapfinderError):
     """A file, option or pattern that cannot be used as it is (exit code 2)."""
 
 
+class PlaceError(InputError):
+    """A folder for what is written on the way cannot be used, or is full (exit code 2).
+
+    What is wrong and what to do are kept apart, as whoever chose the folder knows better what to do.
+    """
+
+    def __init__(self, wrong: str, advice: str) -> None:
+        super().__init__(wrong, advice)
+        self.wrong = wrong
+        self.advice = advice
+
+    def __str__(self) -> str:
+        """Return the message: one line."""
+        return f"{self.wrong}; {self.advice}"
+
+
 class InconclusiveError(GapfinderError):
     """The input is sound, but it cannot answer the question (exit code 3)."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dashboards.jobs.work import main
 from dashboards.store.work import Work
-from gapfinder.errors import InputError
+from gapfinder.errors import InputError, PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +53,8 @@ def prepare(  # noqa: C901 (one case for each name)
             file.write_bytes(b"other content")
         case "full":
             raise OSError(28, os.strerror(28))
+        case "packed":
+            raise PlaceError("packed.sqlite.gz: no room to unpack it", "set TMPDIR to another folder")
         case "untold":
             Work.fail = _on_a_full_disk
             raise InputError("cannot be kept")

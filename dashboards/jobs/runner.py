@@ -128,10 +128,12 @@ class Runner:
         limit = self._limits
         if time.monotonic() - worker.started_s > limit.seconds:
             longest = format_duration(round(limit.seconds * 1e9))
-            return f"took longer than the {longest} that a job may take; analyze fewer files at once"
+            return f"took longer than the {longest} that a job may take; make the profile of fewer files"
         if memory_of(worker.process.pid) > limit.memory_bytes:
             most = format_bytes(limit.memory_bytes)
-            return f"needed more than the {most} of memory that a job may take; analyze fewer files at once"
+            return (
+                f"needed more than the {most} of memory that a job may take; start the dashboard with a larger --memory"
+            )
         return None
 
 

@@ -17,7 +17,7 @@ from dashboards.store.records import JobState
 from dashboards.store.rows import known_files
 from dashboards.store.store import Store
 from dashboards.store.work import Work
-from gapfinder.errors import GapfinderError, InputError
+from gapfinder.errors import GapfinderError, InputError, PlaceError
 from gapfinder.export.cache import ENVIRONMENT_NAME as CACHE_NAME
 from gapfinder.settings import Settings
 
@@ -56,12 +56,14 @@ def _failure(store: Store, jobs: Work, now: Job, *, scratch: Path) -> str | None
         _write_into(scratch, keeps_exports=not store.profile(now.profile).is_uploaded)
         _prepare(store, now, folder=scratch / "prepared", told=_teller(jobs, now.id))
         jobs.complete(now.id, prepared=scratch / "prepared")
+    except PlaceError as error:  # a folder in the store, or the user's cache: no variable of the reader's
+        return f"{error.wrong}; make room there, then try again"
     except GapfinderError as error:
         return " ".join(str(error).split())
     except OSError as error:
         return f"cannot be kept in {store.places.folder}: {error.strerror}; make room, then try again"
     except MemoryError:
-        return "needs more memory than there is; analyze fewer files at once, or use a larger machine"
+        return "needs more memory than there is; make the profile of fewer files, or use a larger machine"
     else:
         return None
     finally:

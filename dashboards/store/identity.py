@@ -49,7 +49,7 @@ def trouble_with(files: Iterable[KnownFile]) -> str | None:
         try:
             state = file_state(file.path)
         except InputError:
-            return f"{file.path} is no longer there; what was measured before stays as it is"
+            return f"{file.path} is no longer there; put it back to measure it again, what was measured before stays"
         if state != file.state:
             return f"{file.path} changed since it was added; add it again to see what is in it now"
     return None

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapfinder.errors import InputError
+from gapfinder.errors import InputError, PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ def cache_folder() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         owner = folder.stat().st_uid
     except OSError as error:
-        raise InputError(
-            f"cannot use the cache folder {folder}: {error.strerror}; set {ENVIRONMENT_NAME} to a folder of yours"
+        raise PlaceError(
+            f"cannot use the cache folder {folder}: {error.strerror}", f"set {ENVIRONMENT_NAME} to a folder of yours"
         ) from error
     if owner != os.geteuid():
         raise InputError(f"the cache folder {folder} belongs to somebody else; set {ENVIRONMENT_NAME} to one of yours")
@@ -61,8 +61,8 @@ def cached(name: str, *, make: Callable[[Path], Path]) -> Path:
                     made.chmod(0o600)
                     made.replace(final)
     except OSError as error:
-        raise InputError(
-            f"cannot write to the cache folder {folder}: {error.strerror}; make room, or set {ENVIRONMENT_NAME}"
+        raise PlaceError(
+            f"cannot write to the cache folder {folder}: {error.strerror}", f"make room, or set {ENVIRONMENT_NAME}"
         ) from error
     return final
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import zstandard
 
-from gapfinder.errors import InputError
+from gapfinder.errors import InputError, PlaceError
 from gapfinder.load.checks import SQLITE_MAGIC, Content, read_header
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class Unpacked:
         try:
             folder = Path(tempfile.mkdtemp(prefix="gapfinder-"))
         except OSError as error:
-            raise InputError(f"{path.name}: no folder to unpack it in: {error.strerror}; set TMPDIR to one") from error
+            raise PlaceError(
+                f"{path.name}: no folder to unpack it in: {error.strerror}", "set TMPDIR to one"
+            ) from error
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.path = folder / path.name
         try:
@@ -87,11 +89,11 @@ def _too_large(source: Path, limits: Limits) -> InputError:
     return InputError(f"{source.name}: unpacks to more than the limit of {limits.max_bytes:,} bytes")
 
 
-def _disk_full(source: Path, folder: Path, *, needed: int) -> InputError:
+def _disk_full(source: Path, folder: Path, *, needed: int) -> PlaceError:
     free = shutil.disk_usage(folder).free
-    return InputError(
-        f"{source.name}: no room to unpack it in {folder.parent}: at least {needed:,} bytes needed, {free:,} free; "
-        "free some space or set TMPDIR to another folder"
+    return PlaceError(
+        f"{source.name}: no room to unpack it in {folder.parent}: at least {needed:,} bytes needed, {free:,} free",
+        "free some space or set TMPDIR to another folder",
     )
 
 

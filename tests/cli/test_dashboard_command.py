@@ -77,6 +77,33 @@ def test_wrong_arguments_are_told_before_anything_is_made(opened, arguments, rea
     assert (done.exit_code, reason in done.stderr, len(done.stderr.splitlines()), opened) == (2, True, 1, [])
 
 
+def _a_file(folder: Path) -> None:
+    folder.write_text("no folder")
+
+
+def _garbage(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "dashboard.db").write_bytes(b"garbage" * 999)
+
+
+def _newer(folder: Path) -> None:
+    store = Store(folder)
+    with store.ledger.transaction() as database:
+        database.execute("PRAGMA user_version = 99")
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"), [(_a_file, "File exists"), (_garbage, "not a database"), (_newer, "newer gapfinder")]
+)
+def test_a_store_that_cannot_be_used_is_told_in_one_line(tmp_path, make, reason):
+    make(tmp_path / "store")
+    done = CliRunner().invoke(commands, ["dashboard", "--store", str(tmp_path / "store"), "--port", "0"])
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert reason in done.stderr
+    assert "--store" in done.stderr
+
+
 def test_a_missing_extra_is_told(monkeypatch):
     monkeypatch.delitem(sys.modules, "dashboards.server")
     monkeypatch.setitem(sys.modules, "waitress", None)

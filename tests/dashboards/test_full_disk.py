@@ -36,6 +36,14 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(("umount", "--lazy", place), check=True)
 
 
+def test_a_store_that_may_only_be_read_is_told(disk):
+    Store(disk / "store").close()
+    subprocess.run(("mount", "-o", "remount,ro", disk), check=True)
+    for folder in ("store", "new"):
+        with pytest.raises(InputError, match=rf"{folder}: Read-only file system; name another one with --store"):
+            Store(disk / folder)
+
+
 @contextmanager
 def full(disk: Path) -> Iterator[None]:
     """Fill the disk to the last byte."""

@@ -93,6 +93,7 @@ FAILURES = {
     "bad": "bad.sqlite: is cut off: 9 bytes of 10",
     "bug": "a fault of gapfinder; the server's output shows where, please report it",
     "full": "No space left on device",
+    "packed": "packed.sqlite.gz: no room to unpack it; make room there, then try again",
     "untold": "could not write to its folder, as on a full disk; make room, then try again",
     "changed": "changed since it was added",
 }
@@ -112,6 +113,27 @@ def test_what_can_be_prepared_is_ready_and_what_cannot_says_why(store, tmp_path,
     assert (folder.name, sorted(path.name for path in folder.iterdir())) == (profiles["secret"], ["half", "whole"])
     assert (folder / "whole").read_text() == "no token"  # a worker has no need to know it
     assert list(store.places.scratch.iterdir()) == []
+
+
+def test_a_file_that_is_back_can_be_prepared(store, tmp_path):
+    """Back as it was it needs only another try; a copy of it has to be added, which makes no second profile."""
+    profile, path, away = submitted(store, tmp_path, "good"), tmp_path / "good.sqlite", tmp_path / "away"
+    path.rename(away)
+    with running(store):
+        gone = awaited(store, profile, ended)
+        assert (gone.state, gone.message) == (JobState.FAILED, store.profile(profile).trouble)
+        assert "good.sqlite is no longer there; put it back" in gone.message
+        path.write_bytes(away.read_bytes())
+        Queue(store).submit(profile)
+        assert "changed since it was added; add it again" in awaited(store, profile, ended).message
+        assert store.add([path]).id == profile
+        path.rename(tmp_path / "again")
+        (tmp_path / "again").rename(path)
+        Queue(store).submit(profile)
+        assert awaited(store, profile, ended).state is JobState.DONE
+    path.unlink()
+    (stored,) = store.profiles()
+    assert (stored.is_ready, "what was measured before stays" in stored.trouble) == (True, True)
 
 
 def test_a_lost_worker_is_tried_once_more(store, tmp_path):
@@ -150,7 +172,11 @@ def test_too_much_memory_ends_a_job(store, tmp_path):
     profile = submitted(store, tmp_path, "hungry")
     with running(store):
         job = awaited(store, profile, ended)
-    assert (job.state, "more than the 200.0 MB of memory" in job.message) == (JobState.FAILED, True)
+    assert (
+        job.state,
+        "more than the 200.0 MB of memory that a job may take; start the dashboard with a larger --memory"
+        in job.message,
+    ) == (JobState.FAILED, True)
 
 
 def test_too_much_time_ends_a_job(store, tmp_path):

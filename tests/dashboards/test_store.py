@@ -60,6 +60,8 @@ def test_the_usual_folder(monkeypatch, base, folder):
 def test_a_folder_that_cannot_be_used_is_told(tmp_path):
     with pytest.raises(InputError, match=r"cannot use the dashboard's folder .*; name another one with --store"):
         Store(file(tmp_path / "file") / "store")
+    with pytest.raises(InputError, match=r"file: File exists; name another one with --store"):
+        Store(tmp_path / "file")
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but rather long" * 9, None])
@@ -71,7 +73,7 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path, content):
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"dashboard\.db"):
+    with pytest.raises(InputError, match=r"dashboard\.db .*name another --store"):
         Store(tmp_path)
     assert path.read_bytes()[100:] == before[100:]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import gzip
+import pickle
 import shutil
 import tempfile
 from types import SimpleNamespace
@@ -82,6 +83,7 @@ def test_a_full_disk_is_told_before_anything_is_written(
         f"rank3.sqlite: no room to unpack it in {temporary}: at least {size:,} bytes needed, 5 free; "
         "free some space or set TMPDIR to another folder"
     )
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 (as it comes from a worker)
     assert list(temporary.iterdir()) == []
 
 
