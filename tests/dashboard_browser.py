@@ -116,21 +116,6 @@ def when_drawn(page: Page) -> None:
     page.wait_for_selector('#timeline[data-painted="ready"]')
 
 
-def largest_difference(page: Page, *pictures: bytes) -> int:
-    """By how much two pictures of one size differ in any channel of any pixel, of 255; the browser reads them."""
-    script = """async (pictures) => {
-      const pixels = await Promise.all(pictures.map(async (picture) => {
-        const bitmap = await createImageBitmap(new Blob([Uint8Array.from(picture)], { type: "image/png" }));
-        const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
-        context.drawImage(bitmap, 0, 0);
-        return context.getImageData(0, 0, bitmap.width, bitmap.height).data;
-      }));
-      if (pixels[0].length !== pixels[1].length) return 255;
-      return pixels[0].reduce((most, value, place) => Math.max(most, Math.abs(value - pixels[1][place])), 0);
-    }"""
-    return page.evaluate(script, [list(one) for one in pictures])
-
-
 def picture(page: Page, name: str, *, folder: Path) -> Path:
     """Save what is seen, where CI keeps it where it says so."""
     kept = Path(os.environ.get("GAPFINDER_SHOTS") or folder)
