@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,10 @@ def reports_apart(
         reports: number of each lane's report.
     """
     found = {}
-    for clock in dict.fromkeys(lane.clock for lane in lanes):
+    places = dict.fromkeys((lane.clock, report) for lane, report in zip(lanes, reports, strict=True))
+    for clock, count in Counter(clock for clock, _ in places).items():
+        if count == 1:
+            continue
         kinds: dict[int, Kinds] = {}
         seen: dict[int, list[Int64s]] = {}
         for lane, own, report in zip(lanes, instances, reports, strict=True):
