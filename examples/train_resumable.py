@@ -26,10 +26,11 @@ def main() -> None:
     optimizer = optim.AdamW(model.parameters(), lr=scaling.peak_lr)
     scheduler = optim.lr_scheduler.LambdaLR(optimizer, scaling.factor)
     resume(training, model, optimizer, others={"scheduler": scheduler})
-    folder = training.options.checkpoint or Path()
+    folder = training.options.checkpoint
+    steps = None if folder is None else folder / "steps.jsonl"
     with (
-        StepTimer(every=training.options.save_every, path=folder / "steps.jsonl", first_step=training.step) as timer,
-        crash_guard(folder / "crashes", checkpoint=training.checkpoint) as guard,
+        StepTimer(every=training.options.save_every, path=steps, first_step=training.step) as timer,
+        crash_guard((folder or Path()) / "crashes", checkpoint=training.checkpoint) as guard,
     ):
         for inputs, targets in training.batches():
             with step_range():

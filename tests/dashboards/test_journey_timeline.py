@@ -77,8 +77,7 @@ def test_the_address_leads_back_to_the_view(site, page, browser):
     assert in_view(other) == in_view(page)
     told = page.locator("#timeline-panel").inner_text()
     expect(other.locator("#timeline-panel")).to_contain_text(told.splitlines()[0])
-    pictures = [one.locator(".timeline-canvas").screenshot() for one in (page, other)]
-    assert pictures[0] == pictures[1]
+    expect(other.locator("#timeline-words")).to_have_text(page.locator("#timeline-words").inner_text())
     context.close()
 
 
