@@ -13,6 +13,7 @@ from gapfinder.errors import GapfinderError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     import pandas as pd
@@ -127,13 +128,19 @@ class _Work:
                     place = waiting.pop(0)
                     done_before = len(self.answers) + len(self.packed)
                     self.watch([self.files[at] for at in (*running.values(), place)], done_before)
-                    path = self.workers.found_at(self.files[place])
-                    running[executor.submit(self.task, path, self.settings)] = place
+                    try:
+                        running[self._submit(place, executor)] = place
+                    except self.workers.lost():  # a worker died since the last look, and takes all along
+                        (waiting if running else lost).insert(0, place)
+                        break
                 self._unpack()  # while the workers have something to do
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 lost += [place for future in done if not self._take(place := running.pop(future), future)]
         self._unpack()
         return waiting, lost
+
+    def _submit(self, place: int, executor: Executor) -> Future[bytes]:
+        return executor.submit(self.task, self.workers.found_at(self.files[place]), self.settings)
 
     def _unpack(self) -> None:
         for place, packed in self.packed.items():

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,33 @@ def test_a_report_that_always_takes_its_worker_along_is_named_and_left_out(files
     assert measured.left_out[0].sentence.startswith("left out: rank_1.sqlite: its worker died twice")
     assert len(set(files[1].with_suffix(".died").read_text().split())) == 2
     assert joined(measured) == one_after_the_other([files[0], files[2]])
+
+
+class BreaksBetweenTasks(ThisProcess):
+    """A worker dies when nothing is under way: handing in the second task shows it."""
+
+    handed_in = 0
+
+    def lost(self):
+        return (BrokenExecutor,)
+
+    @contextmanager
+    def open(self):
+        yield self
+
+    def submit(self, task, *given):
+        type(self).handed_in += 1
+        if self.handed_in == 2:
+            raise BrokenExecutor
+        with ThisProcess.open(self) as executor:
+            return executor.submit(task, *given)
+
+
+def test_a_worker_that_dies_between_two_tasks_takes_no_report_along(files):
+    workers = BreaksBetweenTasks()
+    measured = measure_files(files, settings=Settings(), workers=workers)
+    assert (measured.left_out, workers.handed_in) == ((), 4)
+    assert joined(measured) == one_after_the_other(files)
 
 
 def test_a_broken_report_does_not_take_the_others_along(files):

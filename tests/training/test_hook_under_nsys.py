@@ -75,8 +75,9 @@ def test_a_distributed_checkpoint_is_marked_once_in_each_rank(capture):
     saved = profile.ranges[(profile.ranges["domain"] == "gapfinder") & (profile.ranges["name"] == "checkpoint")]
     assert sorted(_pids(saved)) == sorted(status.pid for status in statuses)
     for pid, start, end in zip(_pids(saved), saved["start"], saved["end"], strict=True):
-        inside = profile.ranges[(_pids(profile.ranges) == pid) & (profile.ranges["name"] == "step 4")]
-        assert inside["start"].item() < start < end < inside["end"].item()
+        (step,) = profile.ranges[(_pids(profile.ranges) == pid) & (profile.ranges["name"] == "step 4")].itertuples()
+        assert step.start < start < end
+        assert end < step.end or step.is_open  # rank 0 may close the window before the other has ended the step
 
 
 @pytest.mark.nsys
