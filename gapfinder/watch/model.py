@@ -55,7 +55,7 @@ class CaptureRecord:
         number: from 1.
         started_at, ended_at: seconds since 1970; None while that has not happened.
         first_step, end_step: the whole steps in it, on rank 0 of this node: first up to, not including, end.
-        folder: its own folder, relative to the watch's; holds report.nsys-rep, report.sqlite, analysis.json, report.html
+        folder: its own, relative to the watch's; holds report.nsys-rep, report.sqlite, analysis.json, report.html
             and, where there is a healthy capture to compare with, change.txt and change.json.
         headline: the first finding's title, or the verdict where there is none.
         change: what changed since the healthy capture, in one sentence.
