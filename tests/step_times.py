@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gapfinder.training.step_stream import RankSteps, Step
+from gapfinder.training.step_stream import RankSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from gapfinder.watch.model import Trigger
 
     Noise = Callable[[np.random.Generator, int, int, float], np.ndarray]
+
+class Step(NamedTuple):
+    """The reader's step, made four times as fast."""
+
+    number: int
+    ended_at_ns: int
+    duration_ns: int | None
+    apart_ns: int
+
 
 S = 1_000_000_000
 BEGUN = 50 * S
@@ -107,15 +116,9 @@ class Training:
 
 
 def rank_steps(rank, ends, apart, first, end, *, pid=None, begun=BEGUN, world=2):
-    steps = tuple(
-        Step(
-            number=number,
-            ended_at_ns=ends[number],
-            duration_ns=ends[number] - ends[number - 1] if number else None,
-            apart_ns=apart[number],
-        )
-        for number in range(first, end)
-    )
+    before = [ends[number - 1] if number else None for number in range(first, end)]
+    durations = [None if last is None else ended - last for last, ended in zip(before, ends[first:end], strict=True)]
+    steps = tuple(map(Step, range(first, end), ends[first:end], durations, apart[first:end]))
     return RankSteps(
         pid=pid or 100 + rank, host="h", rank=rank, local_rank=rank, world_size=world, begun_at_ns=begun,
         steps=steps, total=end, missed=0,
