@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Noise = Callable[[np.random.Generator, int, int, float], np.ndarray]
 
+
 class Step(NamedTuple):
     """The reader's step, made four times as fast."""
 

@@ -93,9 +93,7 @@ class Level:
         score = max(-clip, min(clip, difference))
         limit = 2 * self._bar
         is_calm = self._up.add(score - line, value, steps=steps, spent_ns=spent_ns, limit=limit)
-        self._down.add(
-            -score - line, value, steps=steps, spent_ns=spent_ns, limit=limit
-        )
+        self._down.add(-score - line, value, steps=steps, spent_ns=spent_ns, limit=limit)
         if self._is_sustained(self._down) and self._center != self._least:
             self._fall()
         elif len(self._points) < _MOST_POINTS:

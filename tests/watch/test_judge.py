@@ -65,7 +65,7 @@ def test_a_new_level_stays_usual_and_a_rise_from_there_is_another_fault():
 
 
 def test_what_creeps_is_held_against_what_was_learnt():
-    creeping = {step: 1.002 for step in range(600, 3_000, 20)}
+    creeping = dict.fromkeys(range(600, 3000, 20), 1.002)
     ((trigger, _),) = captures(Judge(QUIET), Training(step_s=0.05, steps=3_000, slower=creeping))[:1]
     assert trigger.kind is TriggerKind.DRIFT
     assert trigger.before_ns == pytest.approx(STEP, rel=0.02)
