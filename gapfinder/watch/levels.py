@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _FEWEST_POINTS, _MOST_POINTS = 5, 256
 _FEWEST_STEPS, _FEWEST_OF_LONG_STEPS = 40, 12
 _LEARN_NS, _LEARN_LONG_NS = 5_000_000_000, 60_000_000_000
-_RECKONED_EVERY = 8  # points
+_RECKONED_EVERY = 16  # points
 _LONGEST_RUN = 256
 _BATCHES = (8, 32)
 _FEWEST_BATCHES = 5
@@ -76,12 +76,12 @@ class Level:
     @property
     def is_rising(self) -> bool:
         """Whether the last values may be a rise: the sum is half way up to the bar."""
-        return self._is_over(self._up) and self._up.total >= self._bar / 2
+        return self._up.total >= self._bar / 2 and self._is_over(self._up)
 
     @property
     def has_risen(self) -> bool:
         """Whether the values have been over the level for long enough, and by more than noise."""
-        return self._is_over(self._up) and self._is_sustained(self._up)
+        return self._is_sustained(self._up) and self._is_over(self._up)
 
     def add(self, value: float, *, steps: int, spent_ns: int) -> None:
         """Take in one value, the median of `steps` steps that took `spent_ns`."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -221,3 +223,24 @@ def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, record, los
     record.write_state(replace(STATE, pid=8))
     assert read_state(tmp_path) == STATE
     assert len(lost) == 1
+
+
+def names(value, path=""):
+    """Every name in a JSON value with the way to it."""
+    if isinstance(value, list):
+        return {name for item in value for name in names(item, f"{path}[]")}
+    if not isinstance(value, dict):
+        return set()
+    places = {key: f"{path}.{key}" if path else key for key in value}
+    return {*places.values(), *(name for key, place in places.items() for name in names(value[key], place))}
+
+
+def test_every_name_that_is_written_is_described_and_no_other(tmp_path, record):
+    record.write_state(STATE)
+    record.add_times([ROW])
+    record.add_event(EVENT)
+    text = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^`(watch\.json|times\.jsonl|events\.jsonl)`", text, flags=re.MULTILINE)
+    for name, part in zip(parts[::2], parts[1::2], strict=True):
+        described = {line.split("`")[1] for line in part.splitlines() if line.startswith("| `")}
+        assert described == names(json.loads((tmp_path / name).read_text().strip()))
