@@ -57,11 +57,11 @@ def lognormal(rng, steps, ranks, step_s):
 
 
 def cotenants(rng, steps, ranks, step_s):
-    """Two other jobs, each of which works and pauses for 2 s on average, and takes 25 % while it works; ±10 %."""
+    """Two other jobs, each of which works and pauses for 1 s on average, and takes 25 % while it works; ±10 %."""
     shares = np.ones((steps, 1))
     for _ in range(2):
-        flips = rng.random(steps) < min(0.5, step_s / 2.0)
-        shares += 0.25 * (np.cumsum(flips) % 2)[:, None]
+        flips = rng.random(steps) < min(0.5, step_s / 1.0)
+        shares += 0.25 * ((rng.integers(2) + np.cumsum(flips)) % 2)[:, None]
     return shares * rng.uniform(0.9, 1.1, (steps, ranks))
 
 
