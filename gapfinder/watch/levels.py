@@ -18,6 +18,7 @@ _LONGEST_RUN = 256
 _NOISE_LASTS_NS = 2_000_000_000  # of which too little has been seen at first to tell
 _BATCHES = (8, 32)
 _FEWEST_BATCHES = 5
+_UNSEEN = 1.5  # times its spread, while too little has been seen to tell whether it lasts
 _CLEARLY = 1.4  # times; a few batches of independent points differ by less
 _LINE = 0.5  # of the rise that counts: there a sum tells a rise of that size from none in the fewest values
 _LEAST = 0.75  # of the rise: what the median must exceed, so that one of exactly that size is found in spite of noise
@@ -128,14 +129,19 @@ class Level:
         middle = median(self._points)
         spread = _spread(self._points, middle=middle, clip=_CLIP * self._rise)
         self._center = middle if self._least is None else max(middle, self._least) if self._is_learnt else self._least
-        independent = max(1.0, min(len(self._points), self._spent_ns / _NOISE_LASTS_NS))
+        independent = max(1.0, min(len(self._points), 2 * self._spent_ns / _NOISE_LASTS_NS))
         self._uncertain = 1.25 * spread / sqrt(independent)  # 1.25: a median's error to a mean's
         line = _LINE * self._rise
-        self._bar = max(line, _LOG_RUN_LENGTH * spread**2 / (2 * line))
+        for_bar = spread if len(self._points) >= _FEWEST_BATCHES * max(_BATCHES) else _UNSEEN * spread
+        self._bar = max(line, _LOG_RUN_LENGTH * for_bar**2 / (2 * line))
 
     def _is_over(self, run: _Run) -> bool:
         middle = run.median()
-        return middle is not None and self._center is not None and middle - self._center > _LEAST * self._rise + self._uncertain
+        return (
+            middle is not None
+            and self._center is not None
+            and middle - self._center > _LEAST * self._rise + self._uncertain
+        )
 
     def _is_sustained(self, run: _Run) -> bool:
         return run.total >= self._bar > 0 and run.lasted_ns >= self._sustained_ns and run.steps >= self._sustained_steps
