@@ -1,37 +1,45 @@
-"""Tells whether a noisy series has left its level for good: learns level and spread once, and then holds them."""
+"""Tells whether a noisy series has left its level for good: learns level and spread, and then holds them."""
 
 from __future__ import annotations
 
 from collections import deque
-from math import sqrt
-from statistics import fmean, median
+from dataclasses import dataclass
+from math import ceil, sqrt
+from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_FEWEST_POINTS, _MOST_POINTS = 5, 256
-_FEWEST_STEPS, _FEWEST_OF_LONG_STEPS = 40, 12
-_LEARN_NS, _LEARN_LONG_NS = 5_000_000_000, 60_000_000_000
-_RECKONED_EVERY = 16  # points
-_LONGEST_RUN = 256
-_NOISE_LASTS_NS = 2_000_000_000  # of which too little has been seen at first to tell
-_BATCHES = (8, 32)
-_FEWEST_BATCHES = 5
-_UNSEEN = 1.5  # times its spread, while too little has been seen to tell whether it lasts
-_CLEARLY = 1.4  # times; a few batches of independent points differ by less
-_LINE = 0.5  # of the rise that counts: there a sum tells a rise of that size from none in the fewest values
-_LEAST = 0.75  # of the rise: what the median must exceed, so that one of exactly that size is found in spite of noise
-_WAIT = 1  # times how long a rise must last
-_CLIP = 2.5  # in rises: no single value says more
-_LOG_RUN_LENGTH = 11.0  # once in exp(11), 60,000, points would noise alone cross the bar
+_BLOCKS = 4  # that a rise must fill at least: a pause, or a burst of another job, fills one or two
+_PARTS = 5  # of the time that a rise must last: one block each, or a step
+_MOST_BLOCKS = 32  # that it takes at most to tell a rise from noise
+_FEWEST_LEARNT, _FEWEST_LEARNT_STEPS = 2, 12
+_MOST_LEARNT = 24  # then the level is held, and a creeping rise cannot take it along
+_ENOUGH_FOR_SPREAD = 8
+_LASTING_NOISE = 1.5  # times: points close together are more alike than points of different blocks
+_LEAST = 0.75  # of the rise: so that one of exactly that size is found in spite of noise
+_LEAST_OF_MOST = 0.4
+_ERRORS = 5  # standard errors of the mean: a week has 200,000 of them to be wrong in
+_DOUBT = 2.0  # standard errors of the spread itself: that of a few blocks may be far too small
+_TO_SIGMA = 1.4826  # times a median absolute deviation, of normal noise
+_SOME = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    value: float
+    steps: int
+    spent_ns: int
 
 
 class Level:
     """The level of a series of logarithms, and whether it has risen, or fallen, for long enough.
 
-    A cumulative sum (Page, 1954) adds up by how much each value is over a line between the level and the rise that
-    counts. Its bar is as high as the spread demands, so that noise alone hardly ever crosses it.
+    Values are gathered into blocks of time. The level is the median of the first blocks, and their spread tells how
+    much one differs from the next where nothing changes. The last blocks have risen when their mean is over the level
+    by the rise that counts and by more than noise makes likely, and most of them are over it. Where the fewest that last
+    long enough do not tell, two and four times as many may: the noisier, the longer it takes to be sure.
     """
 
     def __init__(self, rise: float, *, sustained_ns: int, sustained_steps: int, least: float | None = None) -> None:
@@ -45,20 +53,21 @@ class Level:
         """
         self._rise, self._sustained_ns, self._sustained_steps = rise, sustained_ns, sustained_steps
         self._least = least
+        self._spread = 0.0
         self.learn_anew()
-        self._is_learnt = least is None
+        self._is_given = least is not None
 
     def learn_anew(self) -> None:
         """Take what comes next as usual."""
-        self._is_learnt = True
+        self._is_given = False
+        self._learnt: list[_Block] = []
+        self._inside: list[float] = []  # spreads of points inside a block
+        self._recent: deque[_Block] = deque()
+        self._risen: list[_Block] = []
         self._points: list[float] = []
-        self._steps = 0
-        self._spent_ns = 0
+        self._steps = self._spent_ns = 0
         self._center: float | None = None
-        self._bar = self._uncertain = 0.0
-        self._up, self._down = _Run(), _Run()
-        self._waiting: deque[tuple[float, int, int]] = deque(maxlen=_LONGEST_RUN)
-        self._waiting_ns = 0
+        self._spread_before = self._spread
 
     @property
     def center(self) -> float | None:
@@ -67,129 +76,118 @@ class Level:
 
     @property
     def now(self) -> float | None:
-        """The level of the values since it began to rise; None while it does not."""
-        return self._up.median()
+        """The level of the blocks that have risen; None where none have."""
+        return median(block.value for block in self._risen) if self._risen else None
 
     @property
-    def risen_ns(self) -> int:
-        """For how long it has been over the level."""
-        return self._up.lasted_ns
+    def lasted_ns(self) -> int:
+        """How long those blocks took."""
+        return sum(block.spent_ns for block in self._risen)
 
     @property
     def is_rising(self) -> bool:
-        """Whether the last values may be a rise: the sum is half way up to the bar."""
-        return self._up.total >= self._bar / 2 and self._is_over(self._up)
+        """Whether the last two blocks are over the level, so that a rise may be coming."""
+        return len(self._recent) > 1 and all(
+            self._over(block) > _LEAST * self._rise for block in list(self._recent)[-2:]
+        )
 
     @property
     def has_risen(self) -> bool:
         """Whether the values have been over the level for long enough, and by more than noise."""
-        return self._is_sustained(self._up) and self._is_over(self._up)
+        return bool(self._risen)
 
     def add(self, value: float, *, steps: int, spent_ns: int) -> None:
-        """Take in one value, the median of `steps` steps that took `spent_ns`."""
-        if self._center is None:
-            self._learn([value], steps=steps, spent_ns=spent_ns)
-            return
-        difference = value - self._center
-        clip, line = _CLIP * self._rise, _LINE * self._rise + self._uncertain
-        score = max(-clip, min(clip, difference))
-        limit = 2 * self._bar
-        is_calm = self._up.add(score - line, value, steps=steps, spent_ns=spent_ns, limit=limit)
-        self._down.add(-score - line, value, steps=steps, spent_ns=spent_ns, limit=limit)
-        if self._is_sustained(self._down) and self._center != self._least:
-            self._fall()
-        elif len(self._points) < _MOST_POINTS:
-            self._learn_later(value, steps=steps, spent_ns=spent_ns, is_calm=is_calm)
-
-    def _learn_later(self, value: float, *, steps: int, spent_ns: int, is_calm: bool) -> None:
-        """Learn from values only when a rise that they belong to would have been found, or is over."""
-        self._waiting.append((value, steps, spent_ns))
-        self._waiting_ns += spent_ns
-        while self._waiting and is_calm and self._waiting_ns > _WAIT * self._sustained_ns:
-            settled, its_steps, its_ns = self._waiting.popleft()
-            self._waiting_ns -= its_ns
-            self._learn([settled], steps=its_steps, spent_ns=its_ns)
-
-    def _fall(self) -> None:
-        """Take the lower level that has been there for a while as the usual one."""
-        values, steps, spent_ns = self._down.take(), self._down.steps, self._down.lasted_ns
-        self.learn_anew()
-        self._learn(values, steps=steps, spent_ns=spent_ns)
-
-    def _learn(self, values: Sequence[float], *, steps: int, spent_ns: int) -> None:
-        self._points += values
+        """Take in one value, typical of `steps` steps that took `spent_ns`."""
+        self._points.append(value)
         self._steps += steps
         self._spent_ns += spent_ns
-        enough = self._steps >= _FEWEST_STEPS and self._spent_ns >= _LEARN_NS
-        enough_long = self._steps >= _FEWEST_OF_LONG_STEPS and self._spent_ns >= _LEARN_LONG_NS
-        if len(self._points) < _FEWEST_POINTS or not (enough or enough_long):
+        if self._spent_ns >= self._sustained_ns / _PARTS:
+            block = _Block(_typical(self._points), self._steps, self._spent_ns)
+            if len(self._points) >= _SOME and len(self._learnt) < _MOST_LEARNT:
+                self._inside.append(pstdev(self._points) / sqrt(len(self._points)))
+            self._points, self._steps, self._spent_ns = [], 0, 0
+            self._take(block)
+
+    def _take(self, block: _Block) -> None:
+        self._recent.append(block)
+        if self._center is None:
+            self._learn_at_first()
             return
-        if self._center is not None and len(self._points) % _RECKONED_EVERY and len(self._points) != _MOST_POINTS:
+        while len(self._recent) > self._blocks_needed() and self._is_long_enough(list(self._recent)[1:]):
+            oldest = self._recent.popleft()
+            if min(map(self._over, (oldest, *self._recent))) < _LEAST * self._rise:  # else it may be of a rise
+                self._learn(oldest)
+        self._risen = self._moved(1)
+        if self._center != self._least and (fallen := self._moved(-1)):
+            self.learn_anew()
+            for one in fallen:
+                self._learn(one)
+
+    def _is_long_enough(self, blocks: Sequence[_Block]) -> bool:
+        is_long = sum(block.spent_ns for block in blocks) >= self._sustained_ns
+        return len(blocks) >= _BLOCKS and is_long and sum(block.steps for block in blocks) >= self._sustained_steps
+
+    def _blocks_needed(self) -> int:
+        """Return over how many blocks noise averages out enough for the smallest rise that counts; learning first."""
+        if len(self._learnt) < _ENOUGH_FOR_SPREAD:
+            return _BLOCKS
+        needed = (_ERRORS * self._spread / (_LEAST * self._rise)) ** 2
+        return max(_BLOCKS, min(_MOST_BLOCKS, ceil(needed)))
+
+    def _learn_at_first(self) -> None:
+        """Learn the last blocks at once: there is nothing yet that they could be held against."""
+        blocks = [*self._learnt, *self._recent]
+        if len(blocks) >= _FEWEST_LEARNT and sum(block.steps for block in blocks) >= _FEWEST_LEARNT_STEPS:
+            for block in self._recent:
+                self._learn(block)
+            self._recent.clear()
+
+    def _learn(self, block: _Block) -> None:
+        if len(self._learnt) >= _MOST_LEARNT:
             return
-        middle = median(self._points)
-        spread = _spread(self._points, middle=middle, clip=_CLIP * self._rise)
-        self._center = middle if self._least is None else max(middle, self._least) if self._is_learnt else self._least
-        independent = max(1.0, min(len(self._points), 2 * self._spent_ns / _NOISE_LASTS_NS))
-        self._uncertain = 1.25 * spread / sqrt(independent)  # 1.25: a median's error to a mean's
-        line = _LINE * self._rise
-        for_bar = spread if len(self._points) >= _FEWEST_BATCHES * max(_BATCHES) else _UNSEEN * spread
-        self._bar = max(line, _LOG_RUN_LENGTH * for_bar**2 / (2 * line))
+        self._learnt.append(block)
+        steps = sum(one.steps for one in self._learnt)
+        if len(self._learnt) < _FEWEST_LEARNT or steps < _FEWEST_LEARNT_STEPS:
+            return
+        values = [one.value for one in self._learnt]
+        middle = median(values)
+        self._spread = self._spread_of(values, middle=middle)
+        if self._least is not None:
+            middle = self._least if self._is_given else max(middle, self._least)
+        self._center = middle
 
-    def _is_over(self, run: _Run) -> bool:
-        middle = run.median()
-        return (
-            middle is not None
-            and self._center is not None
-            and middle - self._center > _LEAST * self._rise + self._uncertain
-        )
+    def _moved(self, sign: int) -> list[_Block]:
+        """Return the last blocks that are over the level (sign 1) or under it (-1) by more than noise; else none."""
+        blocks = list(self._recent)
+        count = _BLOCKS
+        while count <= len(blocks):
+            last = blocks[-count:]
+            if not self._is_long_enough(last):
+                count += 1
+                continue
+            if self._is_clear([sign * self._over(block) for block in last]):
+                return last
+            count *= 2
+        return []
 
-    def _is_sustained(self, run: _Run) -> bool:
-        return run.total >= self._bar > 0 and run.lasted_ns >= self._sustained_ns and run.steps >= self._sustained_steps
+    def _is_clear(self, over: list[float]) -> bool:
+        learnt = len(self._learnt)
+        error = self._spread * (1 + _DOUBT / sqrt(learnt)) * sqrt(1 / len(over) + 1 / learnt)
+        most = sorted(over)[(len(over) - _BLOCKS) // _BLOCKS]
+        return fmean(over) > max(_LEAST * self._rise, _ERRORS * error) and most > _LEAST_OF_MOST * self._rise
 
+    def _spread_of(self, values: list[float], *, middle: float) -> float:
+        """Return the standard deviation of blocks; of few, at least what it was before and what their points tell."""
+        between = _TO_SIGMA * median(abs(value - middle) for value in values)
+        if len(values) >= _ENOUGH_FOR_SPREAD:
+            return between
+        return max(between, self._spread_before, _LASTING_NOISE * median(self._inside or [0.0]))
 
-class _Run:
-    """A cumulative sum, and what has come since it was last at 0."""
-
-    def __init__(self) -> None:
-        self.total = 0.0
-        self.values: deque[float] = deque(maxlen=_LONGEST_RUN)
-        self.steps = 0
-        self.lasted_ns = 0
-
-    def add(self, score: float, value: float, *, steps: int, spent_ns: int, limit: float) -> bool:
-        """Add a score; return whether the sum is at 0, where `values` is what has led there."""
-        if not self.total:
-            self.values.clear()
-            self.steps = self.lasted_ns = 0
-        self.total = min(limit, max(0.0, self.total + score))
-        self.values.append(value)
-        self.steps += steps
-        self.lasted_ns += spent_ns
-        return not self.total
-
-    def take(self) -> list[float]:
-        return list(self.values)
-
-    def median(self) -> float | None:
-        """Return the median since the sum left 0; None at 0."""
-        return median(self.values) if self.total else None
+    def _over(self, block: _Block) -> float:
+        return block.value - (self._center or 0.0)
 
 
-def _spread(points: Sequence[float], *, middle: float, clip: float) -> float:
-    """Return the spread of independent points whose sum would vary as much as the sum of these does.
-
-    Values are clipped as their scores are, so that a few long ones count little. Noise that lasts (another job on the
-    machine) shows in the means of batches, which vary more than their points tell.
-    """
-    over = [max(-clip, min(clip, point - middle)) for point in points]
-    alone = sqrt(fmean([difference**2 for difference in over]))
-    lasting = max(_lasting(over, size) for size in _BATCHES)
-    return lasting if lasting > _CLEARLY * alone else alone
-
-
-def _lasting(over: Sequence[float], size: int) -> float:
-    means = [fmean(over[first : first + size]) for first in range(0, len(over) - size + 1, size)]
-    if len(means) < _FEWEST_BATCHES:
-        return 0.0
-    middle = fmean(means)
-    return sqrt(size * fmean([(mean - middle) ** 2 for mean in means]))
+def _typical(points: list[float]) -> float:
+    """Return the mean without the highest point, where there are some."""
+    in_order = sorted(points)
+    return fmean(in_order[:-1] if len(points) >= _SOME else in_order)

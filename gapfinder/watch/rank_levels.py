@@ -1,4 +1,4 @@
-"""The step times of one rank: gathered over a fifth of a second, and held against what is usual for it."""
+"""The step times of one rank: gathered over half a second, and held against what is usual for it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from gapfinder.training.step_stream import RankSteps, Step
     from gapfinder.watch.spans import Spans
 
-_GATHER_NS = 200_000_000  # many short steps become one value; a long step is one by itself
+_GATHER_NS = 500_000_000  # many short steps become one value; a long step is one by itself
 _RECENT = 3
 _KEPT = 2_048
 _ONE_IN, _SOME = 10, 4
-_LONGEST_COUNTED = 2  # of usual steps: a pause of minutes is one long step, and no long time of slow ones
 _NOTICEABLE_SHARE = 0.05  # of the step: how much a lag must cost
 
 
@@ -89,14 +88,18 @@ class RankLevels:
         is_quiet = not self.step_level.is_rising and not self.lag_level.is_rising
         return is_quiet and usual <= self.lowest_ns * 1.1
 
-    def learn_anew(self) -> None:
-        """Take what comes next as usual."""
+    def learn_steps_anew(self) -> None:
+        """Take the step times that come next as usual."""
         self._drop()
         self.step_level.learn_anew()
+
+    def learn_anew(self) -> None:
+        """Take what comes next as usual, a lag included."""
+        self.learn_steps_anew()
         self.lag_level.learn_anew()
 
     def see(self, steps: tuple[Step, ...], *, spans: Spans) -> Iterator[tuple[float, float, int, int]]:
-        """Take in steps; yield (step, apart, steps, their time) of each fifth of a second that they fill."""
+        """Take in steps; yield (step, apart, steps, their time) of each half second that they fill."""
         self.last = steps[-1]
         is_calm = not spans.touch(steps[0].ended_at_ns - (steps[0].duration_ns or 0), steps[-1].ended_at_ns)
         for step in steps:
@@ -128,8 +131,8 @@ class RankLevels:
     def _take(self) -> tuple[float, float, int, int]:
         durations = [step.duration_ns or 0 for step in self._gathered]
         gathered = (
-            median(durations),
-            median(step.apart_ns for step in self._gathered),
+            _typical(durations),
+            _typical([step.apart_ns for step in self._gathered]),
             len(durations),
             self._gathered_ns,
         )

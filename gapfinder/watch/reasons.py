@@ -27,7 +27,7 @@ def lag(rank: RankLevels, *, step: int) -> Trigger:
         before_ns=before,
         now_ns=now,
         sentence=f"rank {rank.rank} takes {format_duration(now)} of a step outside backward, and the others "
-        f"{format_duration(before)} ({format_growth(before, now)}), for {format_duration(rank.lag_level.risen_ns)}",
+        f"{format_duration(before)} ({format_growth(before, now)}), for {format_duration(rank.lag_level.lasted_ns)}",
     )
 
 
@@ -35,7 +35,7 @@ def drift(slower: Sequence[RankLevels], *, step: int) -> Trigger:
     """Return the trigger for steps that have become longer on these ranks."""
     before = round(median(rank.usual_ns or 0.0 for rank in slower))
     now = round(median(exp(rank.step_level.now or 0.0) for rank in slower))
-    lasted = format_duration(min(rank.step_level.risen_ns for rank in slower))
+    lasted = format_duration(min(rank.step_level.lasted_ns for rank in slower))
     return Trigger(
         kind=TriggerKind.DRIFT,
         step=step,
