@@ -39,6 +39,7 @@ def run_training(
     folder: Path,
     *command: str | Path,
     window: CaptureWindow | None = None,
+    watch: Path | None = None,
     path: tuple[Path, ...] = (),
     **variables: str,
 ) -> TrainingRun:
@@ -49,7 +50,7 @@ def run_training(
     environment = os.environ | variables
     environment["PYTHONPATH"] = os.pathsep.join(map(str, (*path, STUB)))
     environment |= {"NVTX_LOG": str(log), "OMP_NUM_THREADS": "1"}
-    environment |= hook_environment(window=window, status_folder=statuses, environment=environment)
+    environment |= hook_environment(window=window, watch_folder=watch, status_folder=statuses, environment=environment)
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         check=False,

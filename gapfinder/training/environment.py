@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 STARTUP_FOLDER = Path(__file__).parent / "startup"
 STATUS_VARIABLE = "GAPFINDER_HOOK_STATUS"
 WINDOW_VARIABLE = "GAPFINDER_HOOK_WINDOW"
+WATCH_VARIABLE = "GAPFINDER_HOOK_WATCH"
 SWITCH_VARIABLE = "GAPFINDER_HOOK"  # "off" turns the hook off in the processes that have it
 
 # nsys's --nvtx-capture: the hook's range in any domain, because torch.cuda.nvtx knows no domains.
@@ -48,15 +49,23 @@ class CaptureWindow:
 
 
 def hook_environment(
-    *, window: CaptureWindow | None, status_folder: Path, environment: Mapping[str, str]
+    *,
+    window: CaptureWindow | None,
+    status_folder: Path,
+    environment: Mapping[str, str],
+    watch_folder: Path | None = None,
 ) -> dict[str, str]:
     """Return the variables to set for a training, so that its Python processes load the hook.
 
     Args:
         window: steps during which the capture range is open; None for no capture range at all.
         status_folder: an existing, empty folder for one status file per process; see `gapfinder.training.status`.
+        watch_folder: an existing folder in which a watch reads the steps, and whose switch decides about marks; see
+            `gapfinder.training.step_stream`. None for marks all the time.
         environment: what the training would be started with; what stands in its PYTHONPATH stays behind the hook.
     """
+    if window is not None and watch_folder is not None:
+        raise InputError("a watch asks for marks by itself; give it no window")
     own = str(STARTUP_FOLDER)
     before = environment.get("PYTHONPATH")
     others = [] if before is None else [path for path in before.split(os.pathsep) if path != own]
@@ -64,5 +73,6 @@ def hook_environment(
         "PYTHONPATH": os.pathsep.join((own, *others)),
         STATUS_VARIABLE: str(status_folder.absolute()),
         # set even when empty: a training under a training must not open the outer one's window
+        WATCH_VARIABLE: "" if watch_folder is None else str(watch_folder.absolute()),
         WINDOW_VARIABLE: "" if window is None else f"{window}{' each' if window.is_per_process else ''}",
     }

@@ -81,6 +81,7 @@ def test_environment_puts_the_hook_first_and_once():
     assert first == {
         "PYTHONPATH": own,
         "GAPFINDER_HOOK_STATUS": str(Path("x").absolute()),
+        "GAPFINDER_HOOK_WATCH": "",
         "GAPFINDER_HOOK_WINDOW": "10:30",
     }
     again = hook_environment(

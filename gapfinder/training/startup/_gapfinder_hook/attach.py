@@ -6,19 +6,21 @@ import functools
 import os
 import sys
 from threading import get_ident
+from time import monotonic_ns
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import annotators, place, recorder, rounds, session, status, synchronising, window
-from .recorder import BACKWARD, DATA_LOADING, FORWARD, OVER, UNMARKED, Recorder
+from . import annotators, place, recorder, rounds, session, status, step_stream, synchronising, window
+from .recorder import BACKWARD, DATA_LOADING, FORWARD, OVER, QUIET, UNMARKED, Recorder
 from .rounds import SCALER
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 _Function = Callable[..., Any]
-_OWN_MODULES = (annotators, place, recorder, rounds, session, status, synchronising, window)
+_OWN_MODULES = (annotators, place, recorder, rounds, session, status, step_stream, synchronising, window)
 
+_NO_BACKWARD = (BACKWARD, QUIET, OVER)
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
 
@@ -32,6 +34,7 @@ def attach(torch: ModuleType) -> None:
         find_annotator=lambda: annotators.find_annotator(torch),
         window=window.Window.parse(environment.get("GAPFINDER_HOOK_WINDOW", "")),
         status=status.StatusFile(environment["GAPFINDER_HOOK_STATUS"]),
+        watch_folder=environment.get("GAPFINDER_HOOK_WATCH", ""),
     )
     compiler = getattr(torch, "compiler", None)
     # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
@@ -40,7 +43,7 @@ def attach(torch: ModuleType) -> None:
     _recorders.append(one)
     try:
         _attach_optimizers(torch, one)
-        _attach_passes(torch, one)
+        _attach_passes(torch, one, is_watched=own.is_watched)
         _attach_loaders(torch, one)
         vars(torch)["save"] = vars(torch.serialization)["save"] = _saving(torch.save, one)
         os.register_at_fork(after_in_child=one.after_fork)
@@ -111,7 +114,7 @@ def _forward(call: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]
         try:
             return run(*args, **kwargs)
         finally:
-            if one.phase is not OVER:
+            if one.phase is FORWARD:
                 one.phase = None
                 try:
                     one.pop()
@@ -125,7 +128,7 @@ def _backward(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def backward(*args: Any, **kwargs: Any) -> Any:
         around = one.phase  # a forward pass may be under way, whose loss needs gradients
-        if around is BACKWARD or around is OVER or (get_ident() != one.thread and not one.begin()):
+        if around in _NO_BACKWARD or (get_ident() != one.thread and not one.begin()):
             return run(*args, **kwargs)
         # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
         is_pass = around is None and (kwargs.get("accumulate_grad", True) or not args[3])
@@ -140,7 +143,7 @@ def _backward(run: _Function, one: Recorder) -> _Function:
         try:
             return run(*args, **kwargs)
         finally:
-            if one.phase is not OVER:
+            if one.phase is BACKWARD:
                 one.phase = around
                 try:
                     one.pop()
@@ -152,6 +155,25 @@ def _backward(run: _Function, one: Recorder) -> _Function:
                     one.fail(error)
 
     return backward
+
+
+def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
+    """Return what keeps the time of backward passes for a watch, and marks them while it wants marks."""
+
+    @functools.wraps(run)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        if one.is_timing or (get_ident() != one.thread and not one.begin_here()):
+            return run(*args, **kwargs)
+        one.is_timing = True
+        begin = monotonic_ns()
+        try:
+            return (run if one.phase is QUIET else marked)(*args, **kwargs)
+        finally:
+            one.apart_since += monotonic_ns() - begin
+            one.has_pass = True
+            one.is_timing = False
+
+    return timed
 
 
 def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]) -> _Function:
@@ -168,7 +190,7 @@ def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], b
         try:
             return function(self)
         finally:
-            if one.phase is not OVER:
+            if one.phase is DATA_LOADING:
                 one.phase = None
                 try:
                     one.pop()
@@ -178,12 +200,14 @@ def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], b
     return loading
 
 
-def _attach_passes(torch: ModuleType, one: Recorder) -> None:
+def _attach_passes(torch: ModuleType, one: Recorder, *, is_watched: bool) -> None:
     module = torch.nn.Module
     module.__call__ = _forward(module.__call__, one, torch.is_grad_enabled)
     # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
     autograd: Any = torch.autograd
-    autograd._engine_run_backward = _backward(autograd._engine_run_backward, one)  # noqa: SLF001
+    run = autograd._engine_run_backward  # noqa: SLF001
+    marked = _backward(run, one)
+    autograd._engine_run_backward = _timed(run, marked, one) if is_watched else marked  # noqa: SLF001
 
 
 def _attach_loaders(torch: ModuleType, one: Recorder) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .annotators import Silence, UnavailableError
 from .place import find_place, has_process_group
+from .step_stream import StepStream, map_switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .status import StatusFile
     from .window import Window
 
+_STEPS_TO_REPORT = 8
 _STEPS_TO_SETTLE = 3  # a process group is there by then, if there will be one
 _FORKED = "forked from a training without a new program, which nsys does not trace"
 
@@ -29,11 +31,17 @@ class Session:
         annotator: writes the marks; silence until `prepare`.
         mark: writes the place.
         steps: training steps that have ended.
-        busy_steps: those that begin with more than the mark of the place.
+        is_watched: whether a watch wants to know when.
     """
 
     def __init__(
-        self, torch: ModuleType, *, find_annotator: Callable[[], Annotator], window: Window | None, status: StatusFile
+        self,
+        torch: ModuleType,
+        *,
+        find_annotator: Callable[[], Annotator],
+        window: Window | None,
+        status: StatusFile,
+        watch_folder: str,
     ) -> None:
         self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
         self._place: Place | None = None
@@ -42,7 +50,8 @@ class Session:
         self.annotator: Annotator = Silence()
         self.mark: Write = self.annotator.marker("")
         self.steps = 0
-        self.busy_steps = {*range(_STEPS_TO_SETTLE), *(() if window is None else window.edges)}
+        self._watch_folder, self.is_watched = watch_folder, bool(watch_folder)
+        self._stream: StepStream | None = None
 
     def is_worker(self) -> bool:
         """Say whether this process loads data for a training instead of training."""
@@ -59,6 +68,27 @@ class Session:
         self.mark = self.annotator.marker(self._find_place().mark)
         return True
 
+    def open_watch(self, now_ns: int) -> tuple[memoryview | None, memoryview | None]:
+        """Return the words of the step stream and the switch of the marks, each None where it cannot be had."""
+        try:
+            self._stream = StepStream(self._watch_folder, place=self._find_place(), now_ns=now_ns)
+        except (OSError, ValueError) as error:
+            sys.stderr.write(f"gapfinder: step times are not kept: {type(error).__name__}: {error}\n")
+        words = None if self._stream is None else self._stream.words
+        try:
+            return words, map_switch(self._watch_folder)
+        except (OSError, ValueError):  # nobody asks for marks
+            return words, None
+
+    def next_busy_step(self) -> int:
+        """Return which step is the next to begin with more than a mark."""
+        steps = self.steps
+        if steps < _STEPS_TO_REPORT:
+            return steps + 1
+        edges = () if self._window is None else self._window.edges
+        multiple = steps - steps % _STEPS_TO_REPORT + _STEPS_TO_REPORT
+        return min((edge for edge in edges if edge is not None and steps < edge < multiple), default=multiple)
+
     def note_optimizer(self) -> None:
         """Open a window that opens with training, because an optimizer was built."""
         if self._window is not None and self._window.opens_with_training():
@@ -67,7 +97,8 @@ class Session:
 
     def begin_step(self) -> bool:
         """Do what is to be done before one of the busy steps is marked; return False after the window."""
-        self._find_place()
+        if self.steps < _STEPS_TO_SETTLE:
+            self._find_place()
         if self._window is not None and self.steps in self._window.edges:
             self._move_window()
         return self._window is None or self.steps != self._window.end
@@ -112,6 +143,7 @@ class Session:
         """Leave the marks to the parent: a forked child only counts its own steps."""
         self._window, self.steps, self._trouble, self.annotator = None, 0, _FORKED, Silence()
         self._is_prepared = True
+        self._stream = None
         self._status.forget()
         atexit.unregister(self.finish)
 
@@ -128,6 +160,8 @@ class Session:
         if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
             self._place = find_place(self._torch)
             self.mark = self.annotator.marker(self._place.mark)
+            if self._stream is not None:
+                self._stream.tell(self._place)
         return self._place
 
 

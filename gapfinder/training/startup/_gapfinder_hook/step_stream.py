@@ -27,7 +27,7 @@ HEADER = Struct("=8sIIQQQQ256s")  # magic, version, entries, pid, begun at, plac
 HEADER_BYTES = 512
 FILE_BYTES = HEADER_BYTES + ENTRIES * 2 * WORD
 PLACE_WORD, COUNT_WORD = 4, 5
-_FIRST_WORD = HEADER_BYTES // WORD
+FIRST_WORD = HEADER_BYTES // WORD
 _BITS = 21  # of each number of a place, so that all three are one word
 _LARGEST = (1 << _BITS) - 1
 
@@ -36,7 +36,8 @@ class StepStream:
     """The ring of this process.
 
     Attributes:
-        words: the whole file; an entry of step N stands at `first_word(N)`, the number of steps at COUNT_WORD.
+        words: the whole file; the entry of step N begins at FIRST_WORD + N % ENTRIES * 2, and is written before the
+            number of steps at COUNT_WORD.
     """
 
     def __init__(self, folder: str, *, place: Place, now_ns: int) -> None:
@@ -64,11 +65,6 @@ class StepStream:
     def tell(self, place: Place) -> None:
         """Say where this process stands, once that is known better."""
         self.words[PLACE_WORD] = _word(place)
-
-
-def first_word(step: int) -> int:
-    """Return where the entry of `step` begins."""
-    return _FIRST_WORD + step % ENTRIES * 2
 
 
 def places(word: int) -> tuple[int, int, int]:
