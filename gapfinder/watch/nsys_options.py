@@ -19,12 +19,8 @@ TRACES = "cuda,nvtx"
 
 _LAUNCH_DEFAULTS = (f"--trace={TRACES}", "--cuda-graph-trace=node")
 _START_DEFAULTS = ("--sample=none", "--cpuctxsw=none")
-_OWN = frozenset(
-    """
-    --output --force-overwrite --session --session-new --capture-range --capture-range-end --nvtx-capture --command-file
-    --stop-on-exit --delay --duration --wait
-    """.split()
-)
+_RANGES = ("--capture-range", "--capture-range-end", "--nvtx-capture", "--delay", "--duration", "--stop-on-exit")
+_OWN = frozenset({*_RANGES, "--output", "--force-overwrite", "--session", "--session-new", "--command-file", "--wait"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +50,8 @@ def session_options(nsys: Nsys, *, nsys_args: Sequence[str]) -> SessionOptions:
             place = next((command for command, options in known.items() if name in options), "")
         if not place:
             raise InputError(
-                f"--nsys-arg: nsys {nsys.version} knows no option {name}; see `nsys launch --help` and `nsys start --help`"
+                f"--nsys-arg: nsys {nsys.version} knows no option {name or word}; see `nsys launch --help` and "
+                "`nsys start --help`"
             )
         given[place].append(word)
     return SessionOptions(

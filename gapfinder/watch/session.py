@@ -73,9 +73,7 @@ class NsysSession:
             self.close()
             raise
         self.environment = {
-            name: value
-            for name, value in told.items()
-            if environment.get(name) != value and name not in _NOT_OF_NSYS
+            name: value for name, value in told.items() if environment.get(name) != value and name not in _NOT_OF_NSYS
         }
         self._agents = tuple(self._find_agents())
 
@@ -123,9 +121,7 @@ class NsysSession:
             if _within(_GRACE_S, lambda: not any(self._find_agents())):
                 return
 
-    def _run(
-        self, command: str, *words: str, environment: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def _run(self, command: str, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a command of nsys; in a session of its own, where no Ctrl-C of the terminal reaches it."""
         try:
             with self._log.open("ab") as log:
