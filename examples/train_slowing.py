@@ -1,7 +1,7 @@
-"""Trains with DistributedDataParallel, well at first; later each batch takes longer to load, then one rank slows.
+"""Trains with DistributedDataParallel; from some step on batches take longer to load, later one rank is slower as well.
 
-`gapfinder watch` should take three captures: a healthy one if asked for (`--healthy-at`), one after `--slow-data-at` with
-data loading as the cause, and one after `--slow-rank-at` that names rank `--slow-rank`.
+`gapfinder watch` should take a capture for each: one after step `--slow-data-at` that finds steps waiting for data, and
+one after step `--slow-rank-at` that names rank `--slow-rank`. docs/long-runs.md walks through it.
 """
 
 import time
@@ -35,10 +35,11 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--slow-data-at", type=int, default=300, help="step from which batches take longer to load")
     options.add_argument("--slow-data-ms", type=float, default=10.0, help="by how much, per batch")
-    options.add_argument("--slow-rank-at", type=int, default=600, help="step from which one rank is slower")
+    options.add_argument("--slow-rank-at", type=int, default=1500, help="step from which one rank is slower")
     options.add_argument("--slow-rank", type=int, default=1, help="which one")
     options.add_argument("--slow-rank-ms", type=float, default=20.0, help="by how much, before each forward pass")
-    options.set_defaults(steps=1000, workers=0)  # no other process loads, which could not know the step
+    options.set_defaults(steps=2000, width=64, depth=3, log_every=500)
+    options.set_defaults(workers=0)  # a process that loads would not know the step
     training = start(options.parse_args())
     model = DistributedDataParallel(network(training))
     optimizer = optim.AdamW(model.parameters(), lr=1e-3)

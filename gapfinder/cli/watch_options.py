@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.gathering import gathered
+from gapfinder.cli.gathering import Decorator, gathered
 from gapfinder.errors import InputError
 from gapfinder.units import parse_bytes, parse_duration, parse_ratio
 
@@ -69,11 +69,11 @@ def _ratio(name: str, text: str) -> float:
     return ratio
 
 
-def _number(name: str, *, least: int, default: int, told: str) -> click.Option:
+def _number(name: str, *, least: int, default: int, told: str) -> Decorator:
     return click.option(name, metavar="N", type=click.IntRange(least), default=default, show_default=True, help=told)
 
 
-def _text(name: str, *, default: str, metavar: str, told: str) -> click.Option:
+def _text(name: str, *, default: str, metavar: str, told: str) -> Decorator:
     return click.option(name, metavar=metavar, default=default, show_default=True, help=told)
 
 

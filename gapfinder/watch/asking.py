@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -39,7 +38,7 @@ def ask_for_capture(folder: Path | None) -> Path:
 def is_asked(folder: Path) -> bool:
     """Return whether somebody has asked for a capture since the last call."""
     with suppress(OSError):
-        os.unlink(folder / _ASKED)
+        (folder / _ASKED).unlink()
         return True
     return False
 

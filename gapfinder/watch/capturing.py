@@ -16,7 +16,7 @@ from gapfinder.watch.times import whole_steps
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
     from gapfinder.capture.nsys import Nsys
@@ -95,7 +95,7 @@ class Capture:
         """End it as it is."""
         self._fail("it was given up")
 
-    def _run(self) -> Iterator[None]:
+    def _run(self) -> Generator[None]:
         """Take the capture, and yield whenever there is nothing to do but to wait."""
         session, switch, trigger = self._setting.session, self._setting.switch, self.record.trigger
         self._folder.mkdir(parents=True)

@@ -61,6 +61,8 @@ class NsysSession:
         """
         self.name = f"gapfinder-{os.getpid()}-{os.urandom(4).hex()}"
         self._nsys, self._options, self._log = nsys, options, log
+        self._fifo: int | None = None
+        self._launcher: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="gapfinder-watch-"))
         try:
             fifo = self._folder / "environment"
@@ -68,7 +70,7 @@ class NsysSession:
             self._fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
             words = (f"--session-new={self.name}", *options.launch, sys.executable, holder_script, str(fifo))
             self._launcher = self._run("launch", *words, environment=environment)
-            told = self._told_by_holder()
+            told = _told_by_holder(self._fifo, launcher=self._launcher, last_words=self.last_words)
         except BaseException:
             self.close()
             raise
@@ -80,7 +82,9 @@ class NsysSession:
     @property
     def is_alive(self) -> bool:
         """Whether captures can be taken."""
-        return any(map(is_alive, self._agents)) if self._agents else self._launcher.poll() is None
+        if self._agents:
+            return any(map(is_alive, self._agents))
+        return self._launcher is not None and self._launcher.poll() is None
 
     def start(self, report: Path) -> subprocess.Popen[bytes]:
         """Begin a capture into the file `report`; it has begun when the process that is returned has ended with 0."""
@@ -102,24 +106,26 @@ class NsysSession:
 
     def close(self) -> None:
         """End the session and everything that nsys started for it."""
-        with suppress(OSError, AttributeError):
+        if self._fifo is not None:
             os.close(self._fifo)  # which ends the holder, and with it the session
+            self._fifo = None
         shutil.rmtree(self._folder, ignore_errors=True)
-        launcher = getattr(self, "_launcher", None)
-        if launcher is None:
+        if self._launcher is None:
             return
-        for end in (None, launcher.terminate, launcher.kill):
-            if end is not None:
-                end()
-            with suppress(subprocess.TimeoutExpired):
-                launcher.wait(_CLOSING_S if end is None else _GRACE_S)
-                break
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
-            for agent in self._find_agents() if number is not None else ():
+        with suppress(subprocess.TimeoutExpired):
+            self._launcher.wait(_CLOSING_S)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for process in self._left():
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(agent, number)
-            if _within(_GRACE_S, lambda: not any(self._find_agents())):
+                    os.kill(process, number)
+            if _within(_GRACE_S, lambda: not self._left()):
                 return
+
+    def _left(self) -> list[int]:
+        """Return what still runs of it."""
+        agents = [agent for agent in self._find_agents() if is_alive(agent)]
+        launcher = self._launcher
+        return agents if launcher is None or launcher.poll() is not None else [launcher.pid, *agents]
 
     def _run(self, command: str, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a command of nsys; in a session of its own, where no Ctrl-C of the terminal reaches it."""
@@ -136,21 +142,6 @@ class NsysSession:
         except OSError as error:
             raise NsysError(f"nsys {command} cannot be run: {error.strerror}") from error
 
-    def _told_by_holder(self) -> dict[str, str]:
-        told = b""
-        deadline = time.monotonic() + _OPENING_S
-        while not told.endswith(b"\n"):
-            if self._launcher.poll() is not None or time.monotonic() > deadline:
-                how = "did not start a program within 60 s" if self._launcher.returncode is None else "ended at once"
-                raise NsysError(f"nsys launch {how}: {self.last_words()}; the training was not started")
-            if select.select([self._fifo], [], [], _LOOK_S)[0]:
-                data = os.read(self._fifo, _AT_ONCE)
-                told += data
-                if not data:  # nobody has opened it for writing yet
-                    time.sleep(_LOOK_S)
-        environment: dict[str, str] = json.loads(told)
-        return environment
-
     def _find_agents(self) -> Iterator[int]:
         """Find the process that nsys leaves running for a session, by its name on the command line."""
         wanted = f"--session-name={self.name}".encode()
@@ -159,6 +150,27 @@ class NsysSession:
                 with suppress(OSError):
                     if wanted in (entry / "cmdline").read_bytes().split(b"\0"):
                         yield int(entry.name)
+
+
+def _told_by_holder(fifo: int, *, launcher: subprocess.Popen[bytes], last_words: Callable[[], str]) -> dict[str, str]:
+    told = b""
+    deadline = time.monotonic() + _OPENING_S
+    while not told.endswith(b"\n"):
+        if launcher.poll() is not None:
+            how = f"ended with exit code {launcher.returncode}"
+        elif time.monotonic() > deadline:
+            how = f"did not start a program within {_OPENING_S:.0f} s"
+        else:
+            how = None
+        if how is not None:
+            raise NsysError(f"nsys launch {how}: {last_words()}; the training was not started")
+        if select.select([fifo], [], [], _LOOK_S)[0]:
+            data = os.read(fifo, _AT_ONCE)
+            told += data
+            if not data:  # nobody has opened it for writing yet
+                time.sleep(_LOOK_S)
+    environment: dict[str, str] = json.loads(told)
+    return environment
 
 
 def _within(seconds: float, is_done: Callable[[], bool]) -> bool:
