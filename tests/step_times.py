@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gapfinder.training.step_stream import RankSteps, Step
+from gapfinder.training.step_stream import RankSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from gapfinder.watch.model import Trigger
 
     Noise = Callable[[np.random.Generator, int, int, float], np.ndarray]
+
+
+class Step(NamedTuple):
+    """The reader's step, made four times as fast."""
+
+    number: int
+    ended_at_ns: int
+    duration_ns: int | None
+    apart_ns: int
+
 
 S = 1_000_000_000
 BEGUN = 50 * S
@@ -47,11 +57,11 @@ def lognormal(rng, steps, ranks, step_s):
 
 
 def cotenants(rng, steps, ranks, step_s):
-    """Two other jobs, each of which works and pauses for 2 s on average, and takes 25 % while it works; ±10 %."""
+    """Two other jobs, each of which works and pauses for 1 s on average, and takes 25 % while it works; ±10 %."""
     shares = np.ones((steps, 1))
     for _ in range(2):
-        flips = rng.random(steps) < min(0.5, step_s / 2.0)
-        shares += 0.25 * (np.cumsum(flips) % 2)[:, None]
+        flips = rng.random(steps) < min(0.5, step_s / 1.0)
+        shares += 0.25 * ((rng.integers(2) + np.cumsum(flips)) % 2)[:, None]
     return shares * rng.uniform(0.9, 1.1, (steps, ranks))
 
 
@@ -107,15 +117,9 @@ class Training:
 
 
 def rank_steps(rank, ends, apart, first, end, *, pid=None, begun=BEGUN, world=2):
-    steps = tuple(
-        Step(
-            number=number,
-            ended_at_ns=ends[number],
-            duration_ns=ends[number] - ends[number - 1] if number else None,
-            apart_ns=apart[number],
-        )
-        for number in range(first, end)
-    )
+    before = [ends[number - 1] if number else None for number in range(first, end)]
+    durations = [None if last is None else ended - last for last, ended in zip(before, ends[first:end], strict=True)]
+    steps = tuple(map(Step, range(first, end), ends[first:end], durations, apart[first:end]))
     return RankSteps(
         pid=pid or 100 + rank, host="h", rank=rank, local_rank=rank, world_size=world, begun_at_ns=begun,
         steps=steps, total=end, missed=0,

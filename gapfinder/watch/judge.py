@@ -43,7 +43,7 @@ class Rules:
 
     drift: float = 0.20
     lag: float = 0.20
-    sustained_s: float = 8.0
+    sustained_s: float = 10.0
     sustained_steps: int = 5
     skip: int = 10
     stall_factor: float = 5.0
