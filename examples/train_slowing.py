@@ -38,6 +38,7 @@ def main() -> None:
     options.add_argument("--slow-rank-at", type=int, default=1500, help="step from which one rank is slower")
     options.add_argument("--slow-rank", type=int, default=1, help="which one")
     options.add_argument("--slow-rank-ms", type=float, default=20.0, help="by how much, before each forward pass")
+    options.add_argument("--device-ms", type=float, default=0.0, help="pause in each forward, as if a device worked")
     options.set_defaults(steps=2000, width=64, depth=3, log_every=500)
     options.set_defaults(workers=0)  # a process that loads would not know the step
     training = start(options.parse_args())
@@ -47,6 +48,7 @@ def main() -> None:
     for inputs, targets in training.batches(Slowing(samples(training.options), training=training)):
         if training.rank == training.options.slow_rank and training.step >= training.options.slow_rank_at:
             time.sleep(training.options.slow_rank_ms / 1000)
+        time.sleep(training.options.device_ms / 1000)
         loss = cross_entropy(model(inputs), targets)
         loss.backward()
         optimizer.step()
