@@ -1,10 +1,10 @@
 """What a watch costs a training while nothing is captured: the hook with its marks off, and an idle session of nsys.
 
-Processes of each kind stand ready with the same training, whose step takes 5 ms of processor time. They take turns in
+A process of each kind stands ready with the same training, whose step takes 5 ms of processor time. They take turns in
 short blocks of steps, in a new order each round, while all others wait, so that what else the machine does meets all
 kinds alike. Compared is, block by block, the processor time of a step in the thread that trains; the elapsed time
-stands beside it. Two processes of a kind differ from each other by chance (where their memory lies), so there are several,
-and the spread between equal ones is told: a cost below it is not to be told from nothing.
+stands beside it. Two equal processes differ from each other by chance (where their memory lies), so there is a second
+one without anything: what it differs from the first by cannot be told from nothing.
 
 The watch itself runs in a process of its own: the processor time of its looks is told as a share of one core.
 """
@@ -35,8 +35,7 @@ from gapfinder.watch.session import NsysSession
 _STEP_NS = 5_000_000
 _WIDTH, _BATCH = 64, 16
 _WARM_UP, _BLOCK = 60, 30
-_OF_A_KIND = 2
-_SECONDS = 40.0
+_SECONDS = 30.0
 _LOOKS = 100
 _TRACES = ("nvtx", "cuda,nvtx", "cuda,nvtx,osrt")
 
@@ -110,7 +109,7 @@ def _environments(stack: ExitStack, folder: Path) -> dict[str, dict[str, str]]:
     hook = hook_environment(
         window=None, status_folder=folder / "processes", watch_folder=folder / "steps", environment=bare
     )
-    kinds = {"alone": bare, "hook": bare | hook}
+    kinds = {"alone": bare, "alone again": bare, "hook": bare | hook}
     if shutil.which("nsys"):
         nsys = find_nsys()
         for traces in _TRACES:
@@ -131,28 +130,23 @@ def _take_turns(workers: list[_Worker]) -> None:
             worker.blocks.append((processor, elapsed))
 
 
-def _medians(workers: list[_Worker], column: int) -> list[float]:
-    """Return for each worker its median block, relative to that of all of the kind `alone` in the same round."""
-    alone = [worker for worker in workers if worker.kind == "alone"]
-    rounds = len(alone[0].blocks)
-    usual = [statistics.fmean(worker.blocks[at][column] for worker in alone) for at in range(rounds)]
-    return [
-        statistics.median(worker.blocks[at][column] / usual[at] for at in range(min(rounds, len(worker.blocks))))
-        for worker in workers
-    ]
+def _ratio(worker: _Worker, alone: _Worker, *, column: int) -> float:
+    """Return the median over the rounds of how a block compares with the one of `alone` in the same round."""
+    pairs = zip(worker.blocks, alone.blocks, strict=True)
+    return statistics.median(own[column] / other[column] for own, other in pairs)
 
 
 def _report(workers: list[_Worker]) -> None:
-    rounds = len(workers[0].blocks)
-    alone = [block for worker in workers if worker.kind == "alone" for block in worker.blocks]
-    processor, elapsed = (statistics.median(column) / 1e6 for column in zip(*alone, strict=True))
-    print(f"{rounds} rounds of {_BLOCK} steps; alone, a step takes {processor:.2f} ms of processor, {elapsed:.2f} ms")
-    print(f"added to a step, for each of {_OF_A_KIND} processes of a kind: of its processor time; of its elapsed time")
-    ratios = list(zip(workers, _medians(workers, 0), _medians(workers, 1), strict=True))
-    for kind in dict.fromkeys(worker.kind for worker in workers):
-        own = [(first, second) for worker, first, second in ratios if worker.kind == kind]
-        columns = ("  ".join(f"{(one[column] - 1):+7.2%}" for one in own) for column in (0, 1))
-        print(f"  {kind:24} {'   '.join(columns)}")
+    alone, *others = workers
+    processor, elapsed = (statistics.median(column) / 1e6 for column in zip(*alone.blocks, strict=True))
+    print(
+        f"{len(alone.blocks)} rounds of {_BLOCK} steps; alone, a step takes {processor:.2f} ms of processor time and "
+        f"{elapsed:.2f} ms"
+    )
+    print("added to a step: of its processor time, of its elapsed time")
+    for worker in others:
+        first, second = (_ratio(worker, alone, column=column) - 1 for column in (0, 1))
+        print(f"  {worker.kind:24} {first:+8.2%} {second:+8.2%}")
 
 
 def _looks(folder: Path) -> None:
@@ -185,7 +179,6 @@ def main() -> None:
                 ),
             )
             for kind, environment in _environments(stack, folder).items()
-            for _ in range(_OF_A_KIND)
         ]
         for one in workers:
             one.told()
