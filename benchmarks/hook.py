@@ -45,10 +45,10 @@ from gapfinder.training.environment import hook_environment
 
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
-_WARM_UP, _STEPS = 50, 200
+_WARM_UP, _STEPS = 30, 100
 _COUNTED = 16  # after so many steps the hook has done all that it does only now and then
-_PAIRS = 5
-_STARTS = 30
+_PAIRS = 3
+_STARTS = 15
 _NVTX = ("push_range", "pop_range", "start_range", "end_range", "mark")
 _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
 

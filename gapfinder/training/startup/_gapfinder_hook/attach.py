@@ -10,17 +10,17 @@ from time import monotonic_ns
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import annotators, place, recorder, rounds, session, status, step_stream, synchronising, window
-from .recorder import BACKWARD, DATA_LOADING, FORWARD, OVER, QUIET, UNMARKED, Recorder
+from . import annotators, marks, place, recorder, rounds, session, status, step_stream, synchronising, window
+from .marks import UNMARKED
+from .recorder import Recorder
 from .rounds import SCALER
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 _Function = Callable[..., Any]
-_OWN_MODULES = (annotators, place, recorder, rounds, session, status, step_stream, synchronising, window)
+_OWN_MODULES = (annotators, marks, place, recorder, rounds, session, status, step_stream, synchronising, window)
 
-_NO_BACKWARD = (BACKWARD, QUIET, OVER)
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
 
@@ -39,7 +39,7 @@ def attach(torch: ModuleType) -> None:
     compiler = getattr(torch, "compiler", None)
     # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
     is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
-    one = Recorder(own, is_compiling=is_compiling or recorder.never)
+    one = Recorder(own, is_compiling=is_compiling or recorder.never, is_grad_enabled=torch.is_grad_enabled)
     _recorders.append(one)
     try:
         _attach_optimizers(torch, one)
@@ -91,31 +91,32 @@ def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
 
 
 # The three below run in every step, and each Python function that they called would cost more than the range it writes.
-# So they keep the phase by themselves, and call functions of the recorder only for what happens seldom.
+# So they keep attributes by themselves, call functions of the recorder only for what happens seldom, and find what they
+# need in the recorder, which is in the cache by then, rather than among the names of the module.
 
 
-def _forward(call: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]) -> _Function:
+def _forward(call: _Function, one: Recorder) -> _Function:
     is_short = call.__code__.co_names == ("_compiled_call_impl", "_call_impl")
 
     @functools.wraps(call)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         # where short, what `call` does: a module inside another costs no function more
         run = (self._compiled_call_impl or self._call_impl) if is_short else call.__get__(self)
-        if one.phase is not None or not is_grad_enabled() or (get_ident() != one.thread and not one.begin()):
+        if not one.is_free or not one.is_grad_enabled() or (one.get_ident() != one.thread and not one.begin()):
             return run(*args, **kwargs)
         try:
             if one.micro_step is None:
                 one.start_micro_step(self)
             one.has_pass = True
-            one.phase = FORWARD
+            one.is_free = False
             one.push_forward()
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
             return run(*args, **kwargs)
         finally:
-            if one.phase is FORWARD:
-                one.phase = None
+            if one.is_marking:
+                one.is_free = True
                 try:
                     one.pop()
                 except Exception as error:  # noqa: BLE001 - as above
@@ -127,24 +128,26 @@ def _forward(call: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]
 def _backward(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        around = one.phase  # a forward pass may be under way, whose loss needs gradients
-        if around in _NO_BACKWARD or (get_ident() != one.thread and not one.begin()):
+        is_elsewhere = one.get_ident() != one.thread and not one.begin()
+        if is_elsewhere or one.is_in_backward or not one.is_marking:
             return run(*args, **kwargs)
+        is_outermost = one.is_free  # a forward pass may be under way, whose loss needs gradients
         # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
-        is_pass = around is None and (kwargs.get("accumulate_grad", True) or not args[3])
+        is_pass = is_outermost and (kwargs.get("accumulate_grad", True) or not args[3])
         try:
-            if one.micro_step is None and around is None:
+            if one.micro_step is None and is_outermost:
                 one.start_micro_step(None)
-            one.has_pass = True
-            one.phase = BACKWARD
+            one.has_pass = one.is_in_backward = True
+            one.is_free = False
             one.push_backward()
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
             return run(*args, **kwargs)
         finally:
-            if one.phase is BACKWARD:
-                one.phase = around
+            one.is_in_backward = False
+            if one.is_marking:
+                one.is_free = is_outermost
                 try:
                     one.pop()
                     if is_pass and one.micro_step is not UNMARKED:
@@ -167,7 +170,7 @@ def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
         one.is_timing = True
         begin = monotonic_ns()
         try:
-            return (run if one.phase is QUIET else marked)(*args, **kwargs)
+            return (marked if one.is_marking else run)(*args, **kwargs)
         finally:
             one.apart_since += monotonic_ns() - begin
             one.has_pass = True
@@ -176,22 +179,22 @@ def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
     return timed
 
 
-def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], bool]) -> _Function:
+def _loading(function: _Function, one: Recorder) -> _Function:
     @functools.wraps(function)
     def loading(self: Any) -> Any:
         # a training does not begin with a loader that runs without gradients
-        if one.phase is not None or (get_ident() != one.thread and not (is_grad_enabled() and one.begin())):
+        if not one.is_free or (one.get_ident() != one.thread and not (one.is_grad_enabled() and one.begin())):
             return function(self)
         try:
-            one.phase = DATA_LOADING
+            one.is_free = False
             one.push_data_loading()
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
             return function(self)
         finally:
-            if one.phase is DATA_LOADING:
-                one.phase = None
+            if one.is_marking:
+                one.is_free = True
                 try:
                     one.pop()
                 except Exception as error:  # noqa: BLE001 - as above
@@ -202,7 +205,7 @@ def _loading(function: _Function, one: Recorder, is_grad_enabled: Callable[[], b
 
 def _attach_passes(torch: ModuleType, one: Recorder, *, is_watched: bool) -> None:
     module = torch.nn.Module
-    module.__call__ = _forward(module.__call__, one, torch.is_grad_enabled)
+    module.__call__ = _forward(module.__call__, one)
     # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
     autograd: Any = torch.autograd
     run = autograd._engine_run_backward  # noqa: SLF001
@@ -213,8 +216,8 @@ def _attach_passes(torch: ModuleType, one: Recorder, *, is_watched: bool) -> Non
 def _attach_loaders(torch: ModuleType, one: Recorder) -> None:
     loaders = torch.utils.data.dataloader
     iterator, loader = loaders._BaseDataLoaderIter, loaders.DataLoader  # noqa: SLF001
-    iterator.__next__ = _loading(iterator.__next__, one, torch.is_grad_enabled)
-    loader.__iter__ = _loading(loader.__iter__, one, torch.is_grad_enabled)  # it starts the workers
+    iterator.__next__ = _loading(iterator.__next__, one)
+    loader.__iter__ = _loading(loader.__iter__, one)  # it starts the workers
 
 
 def _saving(function: _Function, one: Recorder) -> _Function:

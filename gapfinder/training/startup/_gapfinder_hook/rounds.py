@@ -17,6 +17,9 @@ class OptimizerRound:
     Attributes:
         is_complete: whether the step has ended with the call that was just left.
         begin: begins the next step; a compiled function.
+        open: the calls under way, the outermost first.
+        only: the id of the optimizer where there is one alone, and `only_call` is its own step; the recorder then looks
+            after `open` by itself.
     """
 
     def __init__(self) -> None:
@@ -24,14 +27,17 @@ class OptimizerRound:
         self._leader: int | None = None
         self._stepped: set[int] = set()
         self._inner: set[int] = set()
-        self._open: list[tuple[int, str]] = []
+        self.open: list[tuple[int, str]] = []
         self.is_complete = False
+        self.only: int | None = None
+        self.only_call = (0, STEP)
         self.begin = self._stepped.clear
 
     def add(self, optimizer: object) -> None:
         """Count `optimizer` in as long as it exists."""
         key = id(optimizer)
         self._known[key] = weakref.ref(optimizer, lambda _: self._forget(key))
+        self._look_for_only()
 
     def enter(self, optimizer: object, caller: str) -> bool:
         """Note that a call of `optimizer` begins; return whether no other is under way.
@@ -41,18 +47,18 @@ class OptimizerRound:
         call = (id(optimizer), caller)
         if call[0] not in self._known:
             self.add(optimizer)
-        if self._open:
+        if self.open:
             self._close_what_raised(call)
-        self._open.append(call)
-        return len(self._open) == 1
+        self.open.append(call)
+        return len(self.open) == 1
 
     def leave(self, optimizer: object, caller: str) -> bool:
         """Note that a call of `optimizer` ended; return whether it was the outermost one."""
         call = (id(optimizer), caller)
-        if call not in self._open:
+        if call not in self.open:
             return False
-        del self._open[self._open.index(call) :]
-        if self._open:
+        del self.open[self.open.index(call) :]
+        if self.open:
             self._inner.add(call[0])
             return False
         stepped = self._stepped
@@ -66,10 +72,10 @@ class OptimizerRound:
         return True
 
     def _close_what_raised(self, call: tuple[int, str]) -> None:
-        if call in self._open:
-            del self._open[self._open.index(call) :]
-        elif self._open[0][1] == STEP and not _is_running(self._open[0][0]):
-            self._open.clear()
+        if call in self.open:
+            del self.open[self.open.index(call) :]
+        elif self.open[0][1] == STEP and not _is_running(self.open[0][0]):
+            self.open.clear()
 
     def _forget(self, key: int) -> None:
         """Forget an optimizer that is gone: a new one may get its id."""
@@ -77,6 +83,11 @@ class OptimizerRound:
         self._stepped.discard(key)
         if self._leader == key:
             self._leader = None
+        self._look_for_only()
+
+    def _look_for_only(self) -> None:
+        self.only = next(iter(self._known)) if len(self._known) == 1 else None
+        self.only_call = (self.only or 0, STEP)
 
 
 def _is_running(optimizer: int) -> bool:

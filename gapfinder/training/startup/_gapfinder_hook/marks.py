@@ -1,0 +1,187 @@
+"""Writes the ranges of one process: its steps, its micro-steps, and what interrupts them."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .synchronising import Synchronising
+
+if TYPE_CHECKING:
+    from .annotators import Annotator, Write
+
+FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+DATA_LOADING, CHECKPOINT, GARBAGE_COLLECTION = "data loading", "checkpoint", "garbage collection"
+UNMARKED = object()  # a micro-step without a range
+NOBODY = 0  # no thread has this ident
+STEPS_AHEAD = 16
+
+_Method = TypeVar("_Method", bound=Callable[..., bool])
+
+
+def harmless(method: _Method) -> _Method:
+    """Make an error in `method` end the marking instead of the training.
+
+    What runs in every step has the same written out: a function around it would cost more than the mark.
+    """
+
+    @functools.wraps(method)
+    def call(self: Marks, *args: Any, **kwargs: Any) -> bool:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
+            return self.fail(error)
+
+    return call  # type: ignore[return-value]
+
+
+class Marks:
+    """The ranges that are open, and what writes the next.
+
+    Of a checkpoint, `enter_…` returns whether the matching `leave_…` has something to end. Slots, since what lies side
+    by side is in the cache together.
+
+    Attributes:
+        is_free: whether a phase may begin, because none is under way: no forward, backward or data loading.
+        is_in_backward: whether a backward pass is under way.
+        is_over: whether nothing is marked any more; steps are only counted.
+        thread: the one that trains.
+        has_pass: whether there has been a pass in this step.
+        micro_step: what ends the micro-step under way; UNMARKED where it has no range, None between micro-steps.
+        is_marking: whether ranges are written, which is not so before training, while it is quiet and when it is over.
+        push_forward, push_backward, push_data_loading, pop: write the range of a phase.
+    """
+
+    __slots__ = (
+        "_annotator",
+        "_end",
+        "_has_micro_steps",
+        "_is_collecting",
+        "_is_first_marked",
+        "_is_in_optimizer",
+        "_is_plain",
+        "_is_saving",
+        "_micro_steps",
+        "_push_checkpoint",
+        "_push_collection",
+        "_push_optimizer",
+        "_step",
+        "_step_starts",
+        "_synchronising",
+        "has_pass",
+        "is_free",
+        "is_in_backward",
+        "is_marking",
+        "is_over",
+        "micro_step",
+        "pop",
+        "push_backward",
+        "push_data_loading",
+        "push_forward",
+        "thread",
+    )
+
+    def __init__(self, annotator: Annotator) -> None:
+        self.thread = NOBODY
+        self.is_free = True
+        self.has_pass = self.is_in_backward = self.is_marking = self.is_over = False
+        self._is_in_optimizer = self._is_saving = self._is_collecting = self._is_first_marked = False
+        self._is_plain = False  # a marked step whose only micro-step is unmarked: the usual one
+        self._synchronising = Synchronising()
+        self._step_starts: list[Write] = []
+        self._step: Any = None
+        self.micro_step: Any = None
+        self._micro_steps = 0  # passes that gave gradients, or will, in this step
+        self._has_micro_steps = True  # whether they are marked: not where the first step has one, until one has more
+        self._write_with(annotator)
+
+    def fail(self, error: Exception) -> bool:
+        """Mark nothing any more, and say why; return that no range was opened."""
+        raise NotImplementedError
+
+    def start_micro_step(self, model: object) -> None:
+        """Begin a micro-step with a pass of `model`, if that is known."""
+        number = self._micro_steps
+        self._micro_steps = number + 1
+        self._has_micro_steps, self._is_plain = True, False
+        is_synchronising = model is not None and self._synchronising.tells(model)
+        self.micro_step = self._annotator.start(f"micro-step {number}{' sync' if is_synchronising else ''}")
+
+    def end_micro_step(self) -> None:
+        """End the micro-step under way, if there is one."""
+        token = self.micro_step
+        self.micro_step = None
+        if token is not None and token is not UNMARKED:
+            self._end(token)
+
+    @harmless
+    def enter_checkpoint(self) -> bool:
+        """Begin to save; before training there is nothing that waits for it."""
+        if self._is_saving or not self.is_marking or get_ident() != self.thread:
+            return False
+        self._push_checkpoint()
+        self._is_saving = True
+        return True
+
+    @harmless
+    def leave_checkpoint(self) -> bool:
+        """End to save."""
+        if self._is_saving:
+            self._is_saving = False
+            self.pop()
+        return True
+
+    def collect_garbage(self, moment: str, info: dict[str, int]) -> bool:
+        """Mark a collection of more than the youngest objects; gc calls this when one starts and stops."""
+        return info["generation"] > 0 and self._mark_collection(moment)
+
+    def _write_with(self, annotator: Annotator) -> None:
+        """Bind texts once: from the beginning on, these are compiled functions."""
+        self._annotator = annotator
+        self.push_forward, self.push_backward = annotator.pusher(FORWARD), annotator.pusher(BACKWARD)
+        self.push_data_loading, self._push_optimizer = annotator.pusher(DATA_LOADING), annotator.pusher(OPTIMIZER)
+        self._push_checkpoint = annotator.pusher(CHECKPOINT)
+        self._push_collection = annotator.pusher(GARBAGE_COLLECTION)
+        self.pop, self._end = annotator.pop, annotator.end
+
+    def _turn_on(self, steps: int) -> None:
+        """Mark from the step on that is about to begin, which `steps` came before."""
+        self.is_marking = self.is_free = self._is_first_marked = self._has_micro_steps = True
+        gc.callbacks.append(self.collect_garbage)
+        self._write_ahead(steps)
+
+    def _turn_off(self) -> None:
+        """Mark nothing from the step on that is about to begin."""
+        if self._is_in_optimizer:  # its step raised
+            self.pop()
+        self._forget_marks()
+
+    def _stop(self) -> None:
+        """Mark nothing any more; only count steps."""
+        self._forget_marks()
+        self.is_over, self.thread = True, NOBODY
+
+    def _forget_marks(self) -> None:
+        self.is_marking = self.is_free = self._is_plain = self._is_in_optimizer = self._is_saving = (
+            self._is_collecting
+        ) = False
+        self._step = self.micro_step = None
+        if self.collect_garbage in gc.callbacks:
+            gc.callbacks.remove(self.collect_garbage)
+
+    def _write_ahead(self, steps: int) -> None:
+        first = steps - steps % STEPS_AHEAD
+        self._step_starts = self._annotator.starters([f"step {first + more}" for more in range(STEPS_AHEAD)])
+
+    @harmless
+    def _mark_collection(self, moment: str) -> bool:
+        if moment == "start":
+            self._push_collection()
+            self._is_collecting = True
+        elif self._is_collecting:
+            self._is_collecting = False
+            self.pop()
+        return True
