@@ -34,12 +34,12 @@ def main() -> None:
     """Train."""
     options = parser(__doc__)
     options.add_argument("--slow-data-at", type=int, default=300, help="step from which batches take longer to load")
-    options.add_argument("--slow-data-ms", type=float, default=10.0, help="by how much, per batch")
-    options.add_argument("--slow-rank-at", type=int, default=1500, help="step from which one rank is slower")
+    options.add_argument("--slow-data-ms", type=float, default=20.0, help="by how much, per batch")
+    options.add_argument("--slow-rank-at", type=int, default=900, help="step from which one rank is slower")
     options.add_argument("--slow-rank", type=int, default=1, help="which one")
-    options.add_argument("--slow-rank-ms", type=float, default=20.0, help="by how much, before each forward pass")
-    options.add_argument("--device-ms", type=float, default=0.0, help="pause in each forward, as if a device worked")
-    options.set_defaults(steps=2000, width=64, depth=3, log_every=500)
+    options.add_argument("--slow-rank-ms", type=float, default=30.0, help="by how much, before each forward pass")
+    options.add_argument("--device-ms", type=float, default=20.0, help="pause in each forward, as if a device worked")
+    options.set_defaults(steps=1200, width=64, depth=3, log_every=300)
     options.set_defaults(workers=0)  # a process that loads would not know the step
     training = start(options.parse_args())
     model = DistributedDataParallel(network(training))

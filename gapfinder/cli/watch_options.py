@@ -82,7 +82,7 @@ watch_options = gathered(
     WatchWanted,
     _text("--drift", default="20%", metavar="RATIO", told="Capture when steps take this much longer than is usual."),
     _text("--lag", default="20%", metavar="RATIO", told="Or when a rank does, outside backward, than the others."),
-    _text("--sustained", default="8s", metavar="TIME", told="For how long it must last, for either."),
+    _text("--sustained", default="10s", metavar="TIME", told="For how long it must last, for either."),
     click.option(
         "--stall",
         metavar="K",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 from contextlib import suppress
@@ -93,35 +94,27 @@ def watch_training(request: WatchRequest, *, nsys: Nsys, output: Path | None, te
         NsysError: nsys cannot open a session; then the training was not started.
     """
     folder = new_run_folder(output, name=f"watch-{request.name}", now=datetime.now().astimezone()).absolute()
-    switch = MarkSwitch(folder / STEPS_FOLDER)
     try:
-        (folder / STEPS_FOLDER).mkdir()
-        switch.make()
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror}") from error
-    for warning in check_space(folder, need=expected_need(ranks=1, steps=request.capture_steps)):
-        tell(warning)
-    hook = hook_environment(
-        window=None,
-        status_folder=folder / STATUS_FOLDER,
-        environment=os.environ,
-        watch_folder=folder / STEPS_FOLDER,
+        for warning in check_space(folder, need=expected_need(ranks=1, steps=request.capture_steps)):
+            tell(warning)
+        switch, given = _prepared(folder)
+        session = NsysSession(nsys, options=request.options, log=folder / LOG, environment=given)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # nothing has run, and nothing is in it
+        raise
+    setting = Setting(
+        folder=folder,
+        nsys=nsys,
+        session=session,
+        switch=switch,
+        steps=request.capture_steps,
+        keeps_history=request.keeps_history,
     )
-    given = {**os.environ, **hook}
-    session = NsysSession(nsys, options=request.options, log=folder / LOG, environment=given)
     try:
         training = Training(request.training, environment={**given, **session.environment}, tell=tell)
-        setting = Setting(
-            folder=folder,
-            nsys=nsys,
-            session=session,
-            switch=switch,
-            steps=request.capture_steps,
-            keeps_history=request.keeps_history,
-        )
-        watch = _Watch(request, training=training, setting=setting, tell=tell)
         with signals_to(training.forward):
             try:
+                watch = _Watch(request, training=training, setting=setting, tell=tell)
                 code = watch.follow()
             finally:  # what goes wrong with watching is not the training's business
                 while training.exit_code(wait_s=_LOOK_S) is None:
@@ -129,6 +122,21 @@ def watch_training(request: WatchRequest, *, nsys: Nsys, output: Path | None, te
     finally:
         session.close()
     return Watched(folder=folder, exit_code=code, state=watch.state, totals=watch.times.totals)
+
+
+def _prepared(folder: Path) -> tuple[MarkSwitch, dict[str, str]]:
+    """Make what the hook needs; return the switch of its marks, and the environment that loads it."""
+    steps = folder / STEPS_FOLDER
+    switch = MarkSwitch(steps)
+    try:
+        steps.mkdir()
+        switch.make()
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}") from error
+    hook = hook_environment(
+        window=None, status_folder=folder / STATUS_FOLDER, environment=os.environ, watch_folder=steps
+    )
+    return switch, {**os.environ, **hook}
 
 
 class _Watch:

@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.nsys, pytest.mark.slow]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_slowing.py"
 TORCHRUN = ("--", "torchrun", "--standalone", "--nproc-per-node", "2", str(EXAMPLE))
 # pauses are the same however busy the machine is: they are most of a step here
-FAULTS = {"slow-data-at": 150, "slow-data-ms": 30, "slow-rank-at": 400, "slow-rank-ms": 40, "device-ms": 30}
-STEPS = 520
+FAULTS = {"slow-data-at": 300, "slow-data-ms": 20, "slow-rank-at": 700, "slow-rank-ms": 30}
+STEPS = 820
 WITHIN_S = 15
 
 
