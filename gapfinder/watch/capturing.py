@@ -153,6 +153,7 @@ class Capture:
             steps=_steps(self.record),
             healthy=None if healthy is None else (str(self._setting.folder / healthy.folder), _steps(healthy)),
             label=label if self._setting.keeps_history else None,
+            is_lag=self.record.trigger.kind is TriggerKind.LAG,
         )
 
     def _examined(self) -> None:

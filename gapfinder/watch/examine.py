@@ -17,6 +17,9 @@ from gapfinder.capture.folder import put_beside, write_whole
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
@@ -24,6 +27,7 @@ REPORT, EXPORT, ANALYSIS, PAGE = "report.nsys-rep", "report.sqlite", "analysis.j
 CHANGE, CHANGE_JSON = "change.txt", "change.json"
 _RESULT = "examined.json"
 _LOWEST = 19
+_ABOUT_A_RANK = frozenset({"slow-rank", "straggler", "slow-node", "slow-nic", "unbalanced-input"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +40,7 @@ class Task:
         steps: first and end of those to measure; None for all.
         healthy: folder of the capture to compare with, and its steps; None where there is none.
         label: in the history; None to store nothing there.
+        is_lag: whether it was taken because a rank lags.
     """
 
     folder: str
@@ -43,6 +48,7 @@ class Task:
     steps: tuple[int, int] | None
     healthy: tuple[str, tuple[int, int] | None] | None
     label: str | None
+    is_lag: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +56,7 @@ class Examined:
     """What came of it.
 
     Attributes:
-        headline: the first finding's title, or the verdict where there is none.
+        headline: the first finding's title, of a lag the first about a slow rank; the verdict where there is none.
         change: what changed since the healthy capture, in one sentence.
         trouble: what could not be done, in one sentence.
     """
@@ -100,7 +106,8 @@ def examine(task: Task) -> Examined:
         write_whole(folder / PAGE, render_html(analysis))
     except GapfinderError as error:
         return Examined(trouble=str(error))
-    headline = analysis.findings[0].title if analysis.findings else verdict(analysis)
+    found = _telling(analysis.findings, is_lag=task.is_lag)
+    headline = verdict(analysis) if found is None else found.title
     change = trouble = None
     try:
         change = _compared(analysis, task=task, folder=folder)
@@ -108,6 +115,12 @@ def examine(task: Task) -> Examined:
     except GapfinderError as error:
         trouble = str(error)
     return Examined(headline=headline, change=change, trouble=trouble)
+
+
+def _telling(findings: Sequence[Finding], *, is_lag: bool) -> Finding | None:
+    """Return the finding to name: what costs most; of a lag, what costs most of what is about one rank."""
+    about_rank = (one for one in findings if is_lag and one.code in _ABOUT_A_RANK)
+    return next(about_rank, next(iter(findings), None))
 
 
 def _measured(folder: Path, *, task: Task) -> tuple[Analysis, Settings]:
@@ -203,6 +216,7 @@ def main(told: str) -> None:
         steps=steps and (steps[0], steps[1]),
         healthy=healthy and (healthy[0], healthy[1] and (healthy[1][0], healthy[1][1])),
         label=given["label"],
+        is_lag=given["is_lag"],
     )
     write_whole(Path(task.folder) / _RESULT, json.dumps(asdict(examine(task))))
 

@@ -166,6 +166,7 @@ class _Watch:
         self._recorded_at = time.monotonic()
         self._record.write_state(self.state)
         self._is_session_alive = True
+        self._usual_ns: int | None = None
 
     def follow(self) -> int:
         """Look until the training has ended and its last capture is done; return the exit code."""
@@ -181,7 +182,7 @@ class _Watch:
                 self._captures.give_up()
             time.sleep(_LOOK_S)
             self._look()
-        self._note(ended_at=time.time(), training_exit_code=code)
+        self._note(ended_at=time.time(), training_exit_code=code, usual_ns=self._usual_ns)
         self._write_times()
         with suppress(OSError):
             self._reader.close()
@@ -192,6 +193,8 @@ class _Watch:
         now_ns = time.monotonic_ns()
         self.times.add(ranks, is_disturbed=self._captures.are_busy)
         self._judge.see(ranks, now_ns=now_ns)
+        if ranks:  # once all have ended, what was usual is what they leave
+            self._usual_ns = self._judge.usual_ns
         if is_asked(self._setting.folder):
             self._judge.ask()
         if self._is_session_alive and not self._setting.session.is_alive:
@@ -199,9 +202,9 @@ class _Watch:
             self._tell("nsys has ended; the training goes on, and its step times are recorded, but no captures taken")
         self._captures.look(ranks, now_ns=now_ns)
         if self._captures.records != self.state.captures:
-            self._note(captures=self._captures.records)
+            self._note(captures=self._captures.records, usual_ns=self._usual_ns)
         if time.monotonic() - self._recorded_at >= _RECORD_S:
-            self._note()
+            self._note(usual_ns=self._usual_ns)
             self._write_times()
 
     def _running(self, ranks: tuple[RankSteps, ...]) -> tuple[RankSteps, ...]:
@@ -213,7 +216,7 @@ class _Watch:
         self._record.add_times(self.times.take_rows(at=time.time()))
 
     def _note(self, **known: object) -> None:
-        state = replace(self.state, usual_ns=self._judge.usual_ns, **known)  # type: ignore[arg-type]
+        state = replace(self.state, **known)  # type: ignore[arg-type]
         if state != self.state:
             self.state = state
             self._record.write_state(state)
