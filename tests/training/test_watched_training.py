@@ -167,7 +167,7 @@ def test_what_a_killed_training_wrote_stays(tmp_path, watch):
     environment |= hook_environment(window=None, watch_folder=watch, status_folder=tmp_path, environment=environment)
     training = subprocess.Popen([sys.executable, "-c", _TRAINING, "9999", str(watch / "marks")], env=environment)
     reader, seen = StepReader(watch), []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while len(seen) < 20:
         assert time.monotonic() < deadline
         time.sleep(0.02)
