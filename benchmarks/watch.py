@@ -3,8 +3,8 @@
 A process of each kind stands ready with the same training, whose step takes 5 ms of processor time. They take turns in
 short blocks of steps, in a new order each round, while all others wait, so that what else the machine does meets all
 kinds alike. Compared is, block by block, the processor time of a step in the thread that trains; the elapsed time
-stands beside it. Two equal processes differ from each other by chance (where their memory lies), so there is a second
-one without anything: what it differs from the first by cannot be told from nothing.
+stands beside it. Two equal processes differ from each other by chance (where their memory lies), so there are two of
+each kind, and each is told: what two of a kind differ by cannot be told from nothing.
 
 The watch itself runs in a process of its own: the processor time of its looks is told as a share of one core.
 """
@@ -33,11 +33,13 @@ from gapfinder.watch.nsys_options import session_options
 from gapfinder.watch.session import NsysSession
 
 _STEP_NS = 5_000_000
+_ALIKE = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # the order in sets and dicts is a part of chance
 _WIDTH, _BATCH = 64, 16
 _WARM_UP, _BLOCK = 60, 30
 _SECONDS = 30.0
 _LOOKS = 100
-_TRACES = ("nvtx", "cuda,nvtx", "cuda,nvtx,osrt")
+_TRACES = ("cuda,nvtx", "cuda,nvtx,osrt")
+_OF_A_KIND = 2
 
 
 @dataclass(kw_only=True)
@@ -102,14 +104,14 @@ def _train() -> None:
 
 def _environments(stack: ExitStack, folder: Path) -> dict[str, dict[str, str]]:
     """Return what each kind of training is started with."""
-    bare = os.environ | {"OMP_NUM_THREADS": "1"}
+    bare = os.environ | _ALIKE
     (folder / "processes").mkdir()
     (folder / "steps").mkdir()
     MarkSwitch(folder / "steps").make()
     hook = hook_environment(
         window=None, status_folder=folder / "processes", watch_folder=folder / "steps", environment=bare
     )
-    kinds = {"alone": bare, "alone again": bare, "hook": bare | hook}
+    kinds = {"alone": bare, "hook": bare | hook}
     if shutil.which("nsys"):
         nsys = find_nsys()
         for traces in _TRACES:
@@ -130,23 +132,23 @@ def _take_turns(workers: list[_Worker]) -> None:
             worker.blocks.append((processor, elapsed))
 
 
-def _ratio(worker: _Worker, alone: _Worker, *, column: int) -> float:
-    """Return the median over the rounds of how a block compares with the one of `alone` in the same round."""
-    pairs = zip(worker.blocks, alone.blocks, strict=True)
-    return statistics.median(own[column] / other[column] for own, other in pairs)
-
-
 def _report(workers: list[_Worker]) -> None:
-    alone, *others = workers
-    processor, elapsed = (statistics.median(column) / 1e6 for column in zip(*alone.blocks, strict=True))
+    alone = [worker for worker in workers if worker.kind == "alone"]
+    rounds = [tuple(map(statistics.fmean, zip(*blocks, strict=True))) for blocks in zip(*_blocks(alone), strict=True)]
+    processor, elapsed = (statistics.median(column) / 1e6 for column in zip(*rounds, strict=True))
     print(
-        f"{len(alone.blocks)} rounds of {_BLOCK} steps; alone, a step takes {processor:.2f} ms of processor time and "
+        f"{len(rounds)} rounds of {_BLOCK} steps; alone, a step takes {processor:.2f} ms of processor time and "
         f"{elapsed:.2f} ms"
     )
-    print("added to a step: of its processor time, of its elapsed time")
-    for worker in others:
-        first, second = (_ratio(worker, alone, column=column) - 1 for column in (0, 1))
-        print(f"  {worker.kind:24} {first:+8.2%} {second:+8.2%}")
+    print("added to a step, of its processor time and of its elapsed time, by each process of a kind")
+    for worker in workers:
+        pairs = list(zip(worker.blocks, rounds, strict=True))
+        added = [statistics.median(own[at] / usual[at] for own, usual in pairs) - 1 for at in (0, 1)]
+        print(f"  {worker.kind:24} {added[0]:+8.2%} {added[1]:+8.2%}")
+
+
+def _blocks(workers: list[_Worker]) -> list[list[tuple[float, float]]]:
+    return [worker.blocks for worker in workers]
 
 
 def _looks(folder: Path) -> None:
@@ -164,7 +166,7 @@ def _looks(folder: Path) -> None:
 def main() -> None:
     """Print all of it."""
     worker = (sys.executable, __file__, "worker")
-    bare = os.environ | {"OMP_NUM_THREADS": "1"}
+    bare = os.environ | _ALIKE
     found = subprocess.run(worker, env=bare, capture_output=True, text=True, check=True, timeout=120)
     depth = found.stdout.strip()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -179,6 +181,7 @@ def main() -> None:
                 ),
             )
             for kind, environment in _environments(stack, folder).items()
+            for _ in range(_OF_A_KIND)
         ]
         for one in workers:
             one.told()
