@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gapfinder.watch.nsys_options import SessionOptions
 
 LOG = "nsys.log"
-_OPENING_S = 60.0
+_OPENING_S = 20.0
 _CLOSING_S = 10.0
 _GRACE_S = 3.0
 _LOOK_S = 0.05
@@ -39,6 +39,18 @@ _AT_ONCE = 65_536
 _LAST_WORDS = 300
 # a shell on the way sets these, and they are the holder's own
 _NOT_OF_NSYS = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+
+
+class _HangsError(NsysError):
+    """nsys launch does not come to an end, which it does once in a while."""
+
+
+def open_session(nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> NsysSession:
+    """Return an open session, at the second try where the first hangs; raises what `NsysSession` does."""
+    try:
+        return NsysSession(nsys, options=options, log=log, environment=environment)
+    except _HangsError:
+        return NsysSession(nsys, options=options, log=log, environment=environment)
 
 
 class NsysSession:
@@ -157,13 +169,14 @@ def _told_by_holder(fifo: int, *, launcher: subprocess.Popen[bytes], last_words:
     deadline = time.monotonic() + _OPENING_S
     while not told.endswith(b"\n"):
         if launcher.poll() is not None:
-            how = f"ended with exit code {launcher.returncode}"
-        elif time.monotonic() > deadline:
-            how = f"did not start a program within {_OPENING_S:.0f} s"
-        else:
-            how = None
-        if how is not None:
-            raise NsysError(f"nsys launch {how}: {last_words()}; the training was not started")
+            raise NsysError(
+                f"nsys launch ended with exit code {launcher.returncode}: {last_words()}; the training was not started"
+            )
+        if time.monotonic() > deadline:
+            raise _HangsError(
+                f"nsys launch did not start a program within {_OPENING_S:.0f} s: {last_words()}; the training was not "
+                "started"
+            )
         if select.select([fifo], [], [], _LOOK_S)[0]:
             data = os.read(fifo, _AT_ONCE)
             told += data

@@ -23,7 +23,7 @@ from gapfinder.watch.capturing import Setting
 from gapfinder.watch.judge import Judge
 from gapfinder.watch.model import Event, WatchState
 from gapfinder.watch.record import Record
-from gapfinder.watch.session import LOG, NsysSession
+from gapfinder.watch.session import LOG, open_session
 from gapfinder.watch.taking import Captures
 from gapfinder.watch.times import Times
 from gapfinder.watch.training import Training
@@ -98,7 +98,7 @@ def watch_training(request: WatchRequest, *, nsys: Nsys, output: Path | None, te
         for warning in check_space(folder, need=expected_need(ranks=1, steps=request.capture_steps)):
             tell(warning)
         switch, given = _prepared(folder)
-        session = NsysSession(nsys, options=request.options, log=folder / LOG, environment=given)
+        session = open_session(nsys, options=request.options, log=folder / LOG, environment=given)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # nothing has run, and nothing is in it
         raise
