@@ -147,7 +147,7 @@ def test_the_commands_are_described_in_the_order_of_the_help():
     names = [command.name for section in SECTIONS.values() for command in section]
     described = re.findall(r"^## gapfinder (\S+)$", document("commands.md"), re.MULTILINE)
     assert described == names == list(commands.commands)
-    shown = re.findall(r"^  (\w+)  ", CliRunner().invoke(commands, ["--help"]).stdout, re.MULTILINE)
+    shown = re.findall(r"^  (\w[\w-]*)  ", CliRunner().invoke(commands, ["--help"]).stdout, re.MULTILINE)
     assert shown == names
 
 

@@ -78,7 +78,7 @@ class CaptureOptions:
                 "a capture by an NVTX range needs its name, and a name needs such a capture: give both "
                 "--capture-range nvtx and --nvtx-range NAME@DOMAIN"
             )
-        for name in map(_name, self.nsys_args):
+        for name in map(option_name, self.nsys_args):
             if name in _OWN:
                 raise InputError(f"--nsys-arg must not set {name}: {_OWN[name]}")
 
@@ -111,7 +111,7 @@ def capture_command(options: CaptureOptions, *, nsys: Nsys, known: frozenset[str
         InputError: nsys does not know an option that the user gave.
         NsysError: this nsys cannot end a capture without ending the training.
     """
-    given = [name for name in map(_name, options.nsys_args) if name is not None]
+    given = [name for name in map(option_name, options.nsys_args) if name is not None]
     unknown = [name for name in given if name.startswith("--") and name not in known]
     if unknown:
         raise InputError(f"--nsys-arg: nsys {nsys.version} knows no option {unknown[0]}; see `nsys profile --help`")
@@ -120,7 +120,7 @@ def capture_command(options: CaptureOptions, *, nsys: Nsys, known: frozenset[str
             f"nsys {nsys.version} ends the training together with the capture (it has no {_END}); install nsys 2022 "
             "or newer, or capture the whole run with --capture-range none"
         )
-    defaults = [word for word in _defaults(options) if _name(word) in known and _name(word) not in given]
+    defaults = [word for word in _defaults(options) if option_name(word) in known and option_name(word) not in given]
     return CaptureCommand(
         nsys=(str(nsys.path), "profile", *defaults, *options.nsys_args),
         environment={**ENVIRONMENT, **options.environment},
@@ -139,7 +139,7 @@ def _defaults(options: CaptureOptions) -> Iterator[str]:
         yield f"--nvtx-capture={options.nvtx_range}"
 
 
-def _name(word: str) -> str | None:
+def option_name(word: str) -> str | None:
     """Return the long name of an option; None for a word that is an option's value."""
     match = _OPTION.match(word)
     return None if match is None else _LONG.get(match[0], match[0])

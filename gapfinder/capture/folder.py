@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -55,6 +56,21 @@ def write_whole(path: Path, text: str) -> None:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
         with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def put_beside(export: Path, target: Path) -> None:
+    """Give the cache's file a second name; where the file system cannot, copy it. Raises InputError."""
+    try:
+        os.link(export, target)
+    except OSError:
+        part = target.with_name(f".{target.name}.part")
+        try:
+            shutil.copyfile(export, part)
+            part.replace(target)
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror}") from error
+        finally:
             part.unlink(missing_ok=True)
 
 

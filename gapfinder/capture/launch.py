@@ -83,7 +83,7 @@ def launch(
         raise InputError(f"{words[0]} cannot be run: {error.strerror}") from error
     out, err = (_listen(stream, sink=sink) for stream, sink in ((process.stdout, 1), (process.stderr, 2)))
     watch = _Watch(process, is_nsys=is_nsys, tell=tell, heard=(out, err), patience_s=patience_s)
-    with _signals_to(watch.forward):
+    with signals_to(watch.forward):
         code = watch.wait()
         killed_by = signal.Signals(-code) if is_nsys and code < 0 else None
         if killed_by is not None:
@@ -164,9 +164,7 @@ class _Watch:
 
     def _send(self, received: signal.Signals) -> None:
         assert self.training is not None  # noqa: S101 (asked by forward)
-        harder = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-        times = self.forwarded.count(signal.SIGINT) + self.forwarded.count(signal.SIGTERM)
-        sent = harder[min(times, 2)] if received is signal.SIGINT else received
+        sent = as_sent(received, before=self.forwarded)
         self._tell(f"{sent.name} sent to the training; the report of what was captured follows")
         self.forwarded.append(sent)
         with suppress(ProcessLookupError):
@@ -204,8 +202,15 @@ class _Watch:
             self._process.kill()
 
 
+def as_sent(received: signal.Signals, *, before: Sequence[signal.Signals]) -> signal.Signals:
+    """Return what a training is sent for a signal that reaches us: each Ctrl-C after what was sent before is harder."""
+    harder = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    times = before.count(signal.SIGINT) + before.count(signal.SIGTERM)
+    return harder[min(times, 2)] if received is signal.SIGINT else received
+
+
 @contextmanager
-def _signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
+def signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
     """Let `handler` have the signals that would end us; a reader of our output that stops early ends nothing."""
     # what is ignored (nohup) stays ignored, in the training as well
     heeded = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]

@@ -77,10 +77,15 @@ def find_nsys(named: str | None = None) -> Nsys:
 
 def profile_options(nsys: Nsys) -> frozenset[str]:
     """Return the long options of `nsys profile`, as its own help lists them."""
-    done = _answer(nsys.path, "profile", "--help")
+    return known_options(nsys, command="profile", expected="--output")
+
+
+def known_options(nsys: Nsys, *, command: str, expected: str) -> frozenset[str]:
+    """Return the long options of a command of nsys, as its own help lists them; NsysError without the expected one."""
+    done = _answer(nsys.path, command, "--help")
     options = frozenset(_OPTION.findall(done.stdout.decode(errors="replace")))
-    if "--output" not in options:
-        raise NsysError(f"{nsys.path} profile --help lists no options: {told(done)} (exit code {done.returncode})")
+    if expected not in options:
+        raise NsysError(f"{nsys.path} {command} --help lists no options: {told(done)} (exit code {done.returncode})")
     return options
 
 

@@ -14,6 +14,7 @@ import click
 from gapfinder import __version__
 from gapfinder.cli.analyze import analyze
 from gapfinder.cli.baseline import baseline
+from gapfinder.cli.capture_now import capture_now
 from gapfinder.cli.check import check
 from gapfinder.cli.collectives import collectives
 from gapfinder.cli.dashboard import dashboard
@@ -27,6 +28,7 @@ from gapfinder.cli.run import run
 from gapfinder.cli.scrub import scrub
 from gapfinder.cli.streams import prepare_streams, say
 from gapfinder.cli.upload import upload
+from gapfinder.cli.watch import watch
 from gapfinder.errors import GapfinderError
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def _end(message: str, *, exit_code: int) -> NoReturn:
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (run, analyze, collectives, explain),
+    "Long runs": (watch, capture_now),
     "Compare": (diff, check, baseline, history),
     "See": (dashboard, upload),
     "Before a training": (doctor, estimate),
@@ -107,7 +110,7 @@ def commands() -> None:
 
     \b
     Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer,
-    4 nsys is missing or failed. `run` ends with the training's own where that is not 0.
+    4 nsys is missing or failed. `run` and `watch` end with the training's own where that is not 0.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapfinder.capture.folder import write_whole
+from gapfinder.capture.folder import put_beside, write_whole
 from gapfinder.capture.outcome import Outcome, outcome_of, outcome_sentences
 from gapfinder.cli.recording import record_analysis
 from gapfinder.cli.streams import say
@@ -129,24 +127,9 @@ def _exported(reports: Sequence[Report], *, folder: Path, nsys: Nsys) -> list[tu
         for number, report in enumerate(reports, start=1):
             status.update(f"Exporting {escape(visible(report.path.name))} ({number} of {len(reports)})")
             target = folder / f"{report.path.stem}.sqlite"
-            _put_beside(export_report(report.path, nsys=nsys), target)
+            put_beside(export_report(report.path, nsys=nsys), target)
             exports.append((report, target))
     return exports
-
-
-def _put_beside(export: Path, target: Path) -> None:
-    """Give the cache's file a second name; where the file system cannot, copy it."""
-    try:
-        os.link(export, target)
-    except OSError:
-        part = target.with_name(f".{target.name}.part")
-        try:
-            shutil.copyfile(export, part)
-            part.replace(target)
-        except OSError as error:
-            raise InputError(f"cannot write {target}: {error.strerror}") from error
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def _measured(

@@ -25,15 +25,15 @@ def make_request(command: Sequence[str], *, wanted: Wanted) -> RunRequest:
     if chosen is None and wanted.nvtx_range is not None:
         chosen = CaptureRange.NVTX
     return RunRequest(
-        training=_training(command),
-        name=_name(command),
+        training=training_words(command),
+        name=training_name(command),
         window=_window(wanted, chosen=chosen),
         is_annotated=not wanted.no_annotate,
         is_per_rank=wanted.per_rank,
         options=CaptureOptions(
             capture_range=chosen or CaptureRange.NONE,
             nvtx_range=wanted.nvtx_range,
-            nsys_args=tuple(word for given in wanted.nsys_args for word in _words(given)),
+            nsys_args=nsys_words(wanted.nsys_args),
             environment={},
         ),
     )
@@ -60,6 +60,11 @@ def shell_line(words: Sequence[str], *, environment: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(words)])
 
 
+def nsys_words(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of all --nsys-arg, each of which may hold several."""
+    return tuple(word for one in given for word in _words(one))
+
+
 def _words(given: str) -> list[str]:
     try:
         return shlex.split(given)
@@ -67,7 +72,8 @@ def _words(given: str) -> list[str]:
         raise InputError(f"--nsys-arg {given!r}: {str(error).lower()}") from error
 
 
-def _training(command: Sequence[str]) -> tuple[str, ...]:
+def training_words(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the training's command line; InputError where its program or script is not there."""
     program = command[0]
     if program.endswith(".py"):
         if not Path(program).is_file():
@@ -81,7 +87,7 @@ def _training(command: Sequence[str]) -> tuple[str, ...]:
     return tuple(command)
 
 
-def _name(command: Sequence[str]) -> str:
+def training_name(command: Sequence[str]) -> str:
     """Return what the run folder is called after: the script where one is seen."""
     scripts = (word for word in command if word.endswith(".py"))
     return Path(next(scripts, command[0])).stem

@@ -123,8 +123,8 @@ class StepTimer:
             step=self._step,
             steps=len(durations),
             mean_ns=round(statistics.fmean(durations)),
-            p50_ns=_percentile(durations, 50),
-            p99_ns=_percentile(durations, 99),
+            p50_ns=percentile(durations, 50),
+            p99_ns=percentile(durations, 99),
             longest_ns=durations[-1],
         )
 
@@ -137,7 +137,7 @@ class StepTimer:
             raise InputError(f"{own} cannot be written: {error.strerror}; name another file") from error
 
 
-def _percentile(ordered: Sequence[int], percent: int) -> int:
+def percentile(ordered: Sequence[int], percent: int) -> int:
     """Return the percentile, interpolated linearly between the two nearest, as in gapfinder's reports."""
     whole, rest = divmod((len(ordered) - 1) * percent, 100)
     low = ordered[whole]

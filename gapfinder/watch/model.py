@@ -57,7 +57,7 @@ class CaptureRecord:
         first_step, end_step: the whole steps in it, on rank 0 of this node: first up to, not including, end.
         folder: its own, relative to the watch's; holds report.nsys-rep, report.sqlite, analysis.json, report.html
             and, where there is a healthy capture to compare with, change.txt and change.json.
-        headline: the first finding's title, or the verdict where there is none.
+        headline: the first finding's title, of a lag the first about a slow rank; the verdict where there is none.
         change: what changed since the healthy capture, in one sentence.
         trouble: why it failed.
     """

@@ -1,0 +1,183 @@
+"""One capture of a watch: from the trigger to what is found in the report, while the training runs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gapfinder.capture.proc import is_alive
+from gapfinder.errors import NsysError
+from gapfinder.units import format_duration
+from gapfinder.watch.examine import REPORT, Task, read_examined, start_examining
+from gapfinder.watch.model import CaptureRecord, CaptureState, TriggerKind
+from gapfinder.watch.times import whole_steps
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
+
+    from gapfinder.capture.nsys import Nsys
+    from gapfinder.training.step_stream import MarkSwitch, RankSteps, Step
+    from gapfinder.watch.model import Trigger
+    from gapfinder.watch.session import NsysSession
+
+CAPTURES = "captures"
+LOG = "watch.log"
+_NS_PER_S = 1_000_000_000
+_START_S, _STOP_S, _EXAMINE_S = 60.0, 900.0, 1800.0
+_STALL_S = 15.0  # of a stall, when no step may end: what stands still shows at once
+_LEAST_S, _TIMES_USUAL = 60.0, 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What all captures of a watch have in common.
+
+    Attributes:
+        folder: of the watch.
+        steps: how many whole steps of every rank a capture is to have.
+        keeps_history: whether what was measured is stored there.
+    """
+
+    folder: Path
+    nsys: Nsys
+    session: NsysSession
+    switch: MarkSwitch
+    steps: int
+    keeps_history: bool
+
+
+class Capture:
+    """A capture that is under way; `look` brings it forward, and never waits.
+
+    Attributes:
+        record: what is known of it.
+        started_ns: on CLOCK_MONOTONIC; from then on it disturbs the training.
+        is_over: whether it is done, or has failed.
+        is_training: whether the training still runs; where it does not, a capture closes.
+    """
+
+    def __init__(self, trigger: Trigger, *, number: int, setting: Setting, healthy: CaptureRecord | None) -> None:
+        self._setting, self._healthy = setting, healthy
+        self._folder = setting.folder / CAPTURES / f"{number:03}"
+        self.record = CaptureRecord(
+            number=number,
+            trigger=trigger,
+            state=CaptureState.CAPTURING,
+            started_at=time.time(),
+            folder=str(self._folder.relative_to(setting.folder)),
+        )
+        self.started_ns = time.monotonic_ns()
+        self.is_over = False
+        self.is_training = True
+        self._process: subprocess.Popen[bytes] | None = None
+        self._steps: dict[tuple[int, int], list[Step]] = {}
+        self._course = self._run()
+
+    def add(self, ranks: Sequence[RankSteps]) -> None:
+        """Take in the steps that ended since the last call."""
+        for rank in ranks:
+            self._steps.setdefault((rank.rank, rank.pid), []).extend(rank.steps)
+
+    def look(self) -> None:
+        """Bring it forward as far as is possible now."""
+        try:
+            next(self._course)
+        except StopIteration:
+            self.is_over = True
+        except (NsysError, OSError) as error:
+            self._fail(str(error))
+
+    def give_up(self) -> None:
+        """End it as it is."""
+        self._fail("it was given up")
+
+    def _run(self) -> Generator[None]:
+        """Take the capture, and yield whenever there is nothing to do but to wait."""
+        session, switch, trigger = self._setting.session, self._setting.switch, self.record.trigger
+        self._folder.mkdir(parents=True)
+        switch.turn_on()
+        yield from self._done(session.start(self._folder / REPORT), what="nsys start", limit_s=_START_S)
+        open_ns = time.monotonic_ns()
+        usual_s = self._setting.steps * max(trigger.before_ns or 0, trigger.now_ns or 0) / _NS_PER_S
+        limit_s = _STALL_S if trigger.kind is TriggerKind.STALL else max(_LEAST_S, _TIMES_USUAL * usual_s)
+        while (
+            self.is_training and not self._has_enough(open_ns) and time.monotonic_ns() - open_ns < limit_s * _NS_PER_S
+        ):
+            yield
+        close_ns = time.monotonic_ns()
+        switch.turn_off()
+        yield from self._done(session.stop(), what="nsys stop", limit_s=_STOP_S)
+        if not (self._folder / REPORT).is_file():
+            raise NsysError(f"nsys wrote no report: {session.last_words()}")
+        first, end = self._whole(open_ns, close_ns)
+        self.record = replace(self.record, state=CaptureState.ANALYSING, first_step=first, end_step=end)
+        examining = start_examining(self._task(), log=self._setting.folder / LOG)
+        yield from self._done(examining, what="the analysis", limit_s=_EXAMINE_S)
+        self._examined()
+
+    def _done(self, process: subprocess.Popen[bytes], *, what: str, limit_s: float) -> Iterator[None]:
+        """Wait for a process; raises NsysError where it fails or takes too long."""
+        self._process = process
+        deadline = time.monotonic() + limit_s
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                raise NsysError(f"{what} took longer than {format_duration(round(limit_s * _NS_PER_S))}")
+            yield
+        if process.returncode:
+            words = self._setting.session.last_words() if what.startswith("nsys") else f"see {LOG}"
+            raise NsysError(f"{what} failed with exit code {process.returncode}: {words}")
+
+    def _has_enough(self, open_ns: int) -> bool:
+        """Say whether every process that still trains has its whole steps in the capture."""
+        training = [steps for (_, pid), steps in self._steps.items() if is_alive(pid)]
+        now_ns = time.monotonic_ns()
+        counts = [len(whole_steps(steps, start_ns=open_ns, end_ns=now_ns)) for steps in training]
+        return bool(counts) and min(counts) >= self._setting.steps
+
+    def _whole(self, open_ns: int, close_ns: int) -> tuple[int | None, int | None]:
+        """Return the first and the end of the steps that lie in the capture as a whole, on the lowest rank here."""
+        steps = self._steps[min(self._steps)] if self._steps else []
+        inside = whole_steps(steps, start_ns=open_ns, end_ns=close_ns)
+        return (inside[0].number, inside[-1].number + 1) if inside else (None, None)
+
+    def _task(self) -> Task:
+        healthy = self._healthy
+        label = f"{self._setting.folder.name}: {self.record.trigger.kind} at step {self.record.trigger.step}"
+        return Task(
+            folder=str(self._folder),
+            nsys=(str(self._setting.nsys.path), self._setting.nsys.version),
+            steps=_steps(self.record),
+            healthy=None if healthy is None else (str(self._setting.folder / healthy.folder), _steps(healthy)),
+            label=label if self._setting.keeps_history else None,
+            is_lag=self.record.trigger.kind is TriggerKind.LAG,
+        )
+
+    def _examined(self) -> None:
+        found = read_examined(self._folder)
+        self.record = replace(
+            self.record,
+            state=CaptureState.FAILED if found.headline is None else CaptureState.DONE,
+            ended_at=time.time(),
+            headline=found.headline,
+            change=found.change,
+            trouble=found.trouble,
+        )
+
+    def _fail(self, trouble: str) -> None:
+        self._course.close()
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+        with suppress(OSError):
+            self._setting.switch.turn_off()
+        self.record = replace(self.record, state=CaptureState.FAILED, ended_at=time.time(), trouble=trouble)
+        self.is_over = True
+
+
+def _steps(record: CaptureRecord) -> tuple[int, int] | None:
+    if record.first_step is None or record.end_step is None:
+        return None
+    return record.first_step, record.end_step

@@ -1,0 +1,193 @@
+"""An idle session of nsys beside a training: it gives the variables that trace it, and captures when told to.
+
+The training is no child of nsys. `nsys launch` runs a holder, which tells what nsys sets in its environment; a program
+that is started with the same variables is traced as well, and whatever becomes of nsys, its output and its exit code
+are its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gapfinder.capture.proc import is_alive
+from gapfinder.errors import NsysError
+from gapfinder.watch.holder import __file__ as holder_script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gapfinder.capture.nsys import Nsys
+    from gapfinder.watch.nsys_options import SessionOptions
+
+LOG = "nsys.log"
+_OPENING_S = 20.0
+_CLOSING_S = 10.0
+_GRACE_S = 3.0
+_LOOK_S = 0.05
+_AT_ONCE = 65_536
+_LAST_WORDS = 300
+# a shell on the way sets these, and they are the holder's own
+_NOT_OF_NSYS = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+
+
+class _HangsError(NsysError):
+    """nsys launch does not come to an end, which it does once in a while."""
+
+
+def open_session(nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> NsysSession:
+    """Return an open session, at the second try where the first hangs; raises what `NsysSession` does."""
+    try:
+        return NsysSession(nsys, options=options, log=log, environment=environment)
+    except _HangsError:
+        return NsysSession(nsys, options=options, log=log, environment=environment)
+
+
+class NsysSession:
+    """A session of nsys of its own name, so that two watches on one machine do not meet.
+
+    Attributes:
+        environment: what nsys sets in the programs that it traces.
+    """
+
+    def __init__(self, nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> None:
+        """Open it; what nsys says goes into the file `log`.
+
+        Args:
+            nsys: which nsys.
+            options: for `nsys launch` and `nsys start`.
+            log: is appended to.
+            environment: what the training would be started with.
+
+        Raises NsysError where nsys cannot start a program.
+        """
+        self.name = f"gapfinder-{os.getpid()}-{os.urandom(4).hex()}"
+        self._nsys, self._options, self._log = nsys, options, log
+        self._fifo: int | None = None
+        self._launcher: subprocess.Popen[bytes] | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="gapfinder-watch-"))
+        try:
+            fifo = self._folder / "environment"
+            os.mkfifo(fifo, 0o600)
+            self._fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+            words = (f"--session-new={self.name}", *options.launch, sys.executable, holder_script, str(fifo))
+            self._launcher = self._run("launch", *words, environment=environment)
+            told = _told_by_holder(self._fifo, launcher=self._launcher, last_words=self.last_words)
+        except BaseException:
+            self.close()
+            raise
+        self.environment = {
+            name: value for name, value in told.items() if environment.get(name) != value and name not in _NOT_OF_NSYS
+        }
+        self._agents = tuple(self._find_agents())
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether captures can be taken."""
+        if self._agents:
+            return any(map(is_alive, self._agents))
+        return self._launcher is not None and self._launcher.poll() is None
+
+    def start(self, report: Path) -> subprocess.Popen[bytes]:
+        """Begin a capture into the file `report`; it has begun when the process that is returned has ended with 0."""
+        # nsys replaces %p, %h and %q{NAME} in a report's name, and %% by %
+        output = f"--output={str(report).replace('%', '%%')}"
+        return self._run("start", f"--session={self.name}", output, "--force-overwrite=true", *self._options.start)
+
+    def stop(self) -> subprocess.Popen[bytes]:
+        """End the capture; its report is there when the process that is returned has ended."""
+        return self._run("stop", f"--session={self.name}")
+
+    def last_words(self) -> str:
+        """Return what nsys said last, in one line."""
+        try:
+            text = self._log.read_bytes()[-_LAST_WORDS:].decode(errors="replace")
+        except OSError:
+            text = ""
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "it said nothing"
+
+    def close(self) -> None:
+        """End the session and everything that nsys started for it."""
+        if self._fifo is not None:
+            os.close(self._fifo)  # which ends the holder, and with it the session
+            self._fifo = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._launcher is None:
+            return
+        with suppress(subprocess.TimeoutExpired):
+            self._launcher.wait(_CLOSING_S)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for process in self._left():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, number)
+            if _within(_GRACE_S, lambda: not self._left()):
+                return
+
+    def _left(self) -> list[int]:
+        """Return what still runs of it."""
+        agents = [agent for agent in self._find_agents() if is_alive(agent)]
+        launcher = self._launcher
+        return agents if launcher is None or launcher.poll() is not None else [launcher.pid, *agents]
+
+    def _run(self, command: str, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Start a command of nsys; in a session of its own, where no Ctrl-C of the terminal reaches it."""
+        try:
+            with self._log.open("ab") as log:
+                return subprocess.Popen(  # noqa: S603 (nsys)
+                    (str(self._nsys.path), command, *words),
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise NsysError(f"nsys {command} cannot be run: {error.strerror}") from error
+
+    def _find_agents(self) -> Iterator[int]:
+        """Find the process that nsys leaves running for a session, by its name on the command line."""
+        wanted = f"--session-name={self.name}".encode()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                with suppress(OSError):
+                    if wanted in (entry / "cmdline").read_bytes().split(b"\0"):
+                        yield int(entry.name)
+
+
+def _told_by_holder(fifo: int, *, launcher: subprocess.Popen[bytes], last_words: Callable[[], str]) -> dict[str, str]:
+    told = b""
+    deadline = time.monotonic() + _OPENING_S
+    while not told.endswith(b"\n"):
+        if launcher.poll() is not None:
+            raise NsysError(
+                f"nsys launch ended with exit code {launcher.returncode}: {last_words()}; the training was not started"
+            )
+        if time.monotonic() > deadline:
+            raise _HangsError(
+                f"nsys launch did not start a program within {_OPENING_S:.0f} s: {last_words()}; the training was not "
+                "started"
+            )
+        if select.select([fifo], [], [], _LOOK_S)[0]:
+            data = os.read(fifo, _AT_ONCE)
+            told += data
+            if not data:  # nobody has opened it for writing yet
+                time.sleep(_LOOK_S)
+    environment: dict[str, str] = json.loads(told)
+    return environment
+
+
+def _within(seconds: float, is_done: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not (done := is_done()) and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+    return done

@@ -1,0 +1,50 @@
+"""Opening an idle session of nsys, with a stand-in that sets a variable and runs what it is given."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from gapfinder.capture.nsys import Nsys
+from gapfinder.errors import NsysError
+from gapfinder.watch import session as sessions
+from gapfinder.watch.nsys_options import SessionOptions
+
+OPTIONS = SessionOptions(launch=("--trace=nvtx",), start=())
+RUN = 'shift 3\nTRACED_BY=stub exec "$@"\n'
+
+
+def opened(folder, script: str):
+    path = folder / "nsys"
+    path.write_text(f"#!/bin/sh\n{script}")
+    path.chmod(0o755)
+    nsys = Nsys(path=path, version="2022.4.2.1")
+    return sessions.open_session(nsys, options=OPTIONS, log=folder / "log", environment=dict(os.environ))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(sessions, "_OPENING_S", 2.0)
+    monkeypatch.setattr(sessions, "_CLOSING_S", 0.5)
+
+
+def test_what_nsys_sets_is_told_and_nothing_else(tmp_path):
+    session = opened(tmp_path, RUN)
+    assert session.environment == {"TRACED_BY": "stub"}
+    assert session.is_alive
+    session.close()
+    assert not session.is_alive
+
+
+def test_a_launch_that_hangs_is_tried_once_more(tmp_path):
+    first = tmp_path / "hung"
+    session = opened(tmp_path, f"if [ ! -e {first} ]; then touch {first}; exec sleep 60; fi\n{RUN}")
+    assert first.exists()
+    assert session.environment == {"TRACED_BY": "stub"}
+    session.close()
+
+
+def test_a_launch_that_hangs_twice_is_an_error(tmp_path):
+    with pytest.raises(NsysError, match="did not start a program within 2 s"):
+        opened(tmp_path, "echo hanging\nexec sleep 60\n")
