@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
+from dash import Patch
 
 from dashboards.components.palette import COMMUNICATION, COMPUTE, COPIES, GRAPHS, HIDDEN, INK, QUIET, SEVERITIES
 from dashboards.figures.style import LEGEND_ABOVE, duration_ticks, escaped, figure
@@ -45,7 +46,7 @@ class Course:
         usual_ns: None while it is not known.
         captures: those that started in the time that is shown.
         links: where a click on a capture's flag leads, by its number.
-        view: what the reader looks at; while it stays, zoom stays as it is.
+        view: what the reader looks at; while it stays, so do the ranks that were switched off.
     """
 
     ranks: Mapping[int, Sequence[TimesRow]]
@@ -94,6 +95,18 @@ def course_figure(course: Course, *, theme: Theme) -> go.Figure:
     )
     made.update_layout(dragmode="zoom")
     return made
+
+
+def course_change(newer: go.Figure) -> Patch:
+    """Return what a figure that is looked at becomes: all but its axis of time, so that zoom stays.
+
+    Dash writes a reader's zoom into the layout that it holds, so Plotly's uirevision alone would not keep it.
+    """
+    change, made = Patch(), newer.to_plotly_json()
+    change["data"] = made["data"]
+    change["layout"]["shapes"] = made["layout"].get("shapes", [])
+    change["layout"]["yaxis"] = made["layout"]["yaxis"]
+    return change
 
 
 def _range(rows: Sequence[TimesRow], usual_ns: int | None) -> tuple[int, int]:
@@ -161,7 +174,7 @@ def _words(row: TimesRow) -> str:
 def _usual(usual_ns: int, *, between: tuple[float, float], theme: Theme) -> go.Scatter:
     return go.Scatter(
         mode="lines",
-        name=f"usual, {format_duration(usual_ns)}",
+        name="usual",
         x=list(map(_axis, between)),
         y=[usual_ns, usual_ns],
         hoverinfo="skip",
@@ -173,7 +186,7 @@ def _cut(rows: Sequence[TimesRow], *, at_ns: int, theme: Theme) -> go.Scatter:
     """Return marks at the top for what is higher than the picture."""
     return go.Scatter(
         mode="markers",
-        name="higher than shown",
+        name="higher",
         x=[_axis(row.at) for row in rows],
         y=[at_ns] * len(rows),
         text=list(map(_words, rows)),

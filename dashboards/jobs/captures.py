@@ -42,11 +42,11 @@ class Watches:
             return
         try:
             started_s = time.monotonic()
-            for report, name in reports.items():
+            waiting = [report for report in reports if report not in self._taken]
+            for report in sorted(waiting, key=self._troubles.__contains__):  # those that were refused come last
+                self._take(report, name=reports[report])
                 if time.monotonic() - started_s > _LONGEST_S:
                     break
-                if report not in self._taken:
-                    self._take(report, name=name)
         finally:
             self._lock.release()
 

@@ -16,7 +16,7 @@ from dashboards.components.palette import Theme
 from dashboards.components.tables import section
 from dashboards.components.tabs import tabs
 from dashboards.data.watches import record_of, training_of, watches_in
-from dashboards.figures.live import MOST_RANKS, course_figure, course_of
+from dashboards.figures.live import MOST_RANKS, course_change, course_figure, course_of
 from dashboards.ids import Asked, Page
 from dashboards.pages.live_captures import Opened, opened_captures, take_captures
 from dashboards.pages.live_parts import (
@@ -138,7 +138,9 @@ def register(app: Dash, view: View) -> None:
             facts = replace(facts, opened=opened_captures(view, facts.chosen, facts.record.state))
         if facts.seen == seen:
             raise PreventUpdate
-        return *_shown(facts, asked, theme=Theme.DARK if theme == Theme.DARK else Theme.LIGHT), facts.seen
+        theme = Theme.DARK if theme == Theme.DARK else Theme.LIGHT
+        choice, said, now, course, is_hidden, below = _shown(facts, asked, theme=theme)
+        return choice, said, now, course_change(course), is_hidden, below, facts.seen
 
     @app.callback(
         Output(ids.LOCATION, "href", allow_duplicate=True), Input(_COURSE, "clickData"), prevent_initial_call=True
@@ -184,7 +186,7 @@ def _choice(facts: _Facts, asked: Asked) -> Iterator[Component]:
         yield tabs("Watches", first)
     if rest:
         yield html.Details(
-            [html.Summary(f"{format_count(len(rest), 'older watch')}"), tabs("Older watches", rest)],
+            [html.Summary(f"Older watches ({format_count(len(rest))})"), tabs("Older watches", rest)],
             open=any(is_shown for _, _, is_shown in rest),
         )
 
