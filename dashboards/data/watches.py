@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dashboards.data.following import FollowedRecord
 from gapfinder.capture.proc import is_alive
-from gapfinder.watch.record import EVENTS_NAME, STATE_NAME, TIMES_NAME, find_watches, read_record
+from gapfinder.watch.record import EVENTS_NAME, STATE_NAME, TIMES_NAME, find_watches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,12 +64,12 @@ def watches_in(roots: Iterable[Path]) -> list[Watched]:
 
 def record_of(watched: Watched) -> WatchRecord:
     """Return what a watch has recorded; read once for all who ask while it stays the same."""
-    return _record(watched)
+    return _followed(watched.folder).read(watched.mark)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _record(watched: Watched) -> WatchRecord:
-    return read_record(watched.folder)
+def _followed(folder: Path) -> FollowedRecord:
+    return FollowedRecord(folder)
 
 
 def _mark(folder: Path) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gapfinder.watch.record import WatchRecord
 
 MOST_RANKS, MOST_CAPTURES = 16, 200
-_MOST_POINTS = 600
+_MOST_POINTS, _MOST_OF_A_RANK = 2_400, 600
 _HIGH = 420
 _PAINTS = (COMPUTE, COMMUNICATION, HIDDEN, GRAPHS, COPIES)
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -67,8 +67,9 @@ def course_of(record: WatchRecord, *, last_s: float | None, links: Mapping[int, 
             ranks.setdefault(row.rank, []).append(row)
     kept = sorted(sorted(ranks, key=lambda rank: (-ranks[rank][-1].p50_ns, rank))[:MOST_RANKS])
     captures = () if record.state is None else record.state.captures[-MOST_CAPTURES:]
+    most = min(_MOST_POINTS // max(len(kept), 1), _MOST_OF_A_RANK)
     return Course(
-        ranks={rank: thin_out(ranks[rank], most=_MOST_POINTS) for rank in kept},
+        ranks={rank: thin_out(ranks[rank], most=most) for rank in kept},
         usual_ns=None if record.state is None else record.state.usual_ns,
         captures=[one for one in captures if since <= one.started_at <= _LATEST_S],
         links=links,

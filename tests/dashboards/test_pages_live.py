@@ -124,7 +124,7 @@ def test_torn_and_missing_files_are_told_and_the_rest_is_shown(tmp_path):
     folder = write_watch(tmp_path / "run", state(), times=[row(5)], events=[Event(at=1.0, text="it began")])
     (folder / STATE_NAME).write_text('{"name": ')
     with (folder / TIMES_NAME).open("a") as file:
-        file.write('{"at": 12')
+        file.write('{"at": 12\n{"at":')
     shown = page_of(tmp_path)
     told = texts(shown)
     assert "This watch cannot be read" in told

@@ -8,12 +8,14 @@ import sys
 import time
 
 import pytest
-from dashboard_watches import row, state, write_watch
+from dashboard_watches import MS, row, state, write_watch
 
 from dashboards.data.watches import Training, record_of, training_of, watches_in
 from dashboards.jobs.captures import Watches
 from dashboards.jobs.queue import Queue
 from dashboards.store.store import Store
+from gapfinder.watch.model import Event
+from gapfinder.watch.record import TIMES_NAME, read_record
 
 
 def test_every_watch_is_found_once_the_newest_first(tmp_path):
@@ -39,7 +41,53 @@ def test_a_record_is_read_again_only_when_it_has_changed(tmp_path):
     write_watch(folder, None, times=[row(10)])
     (second,) = watches_in([folder])
     assert second.mark != first.mark
-    assert [len(record_of(one).times) for one in (first, second)] == [1, 2]
+    assert len(record_of(second).times) == 2
+
+
+def read(folder):
+    (watched,) = watches_in([folder])
+    return record_of(watched)
+
+
+def test_a_record_is_followed_by_whole_lines_whatever_becomes_of_its_file(tmp_path):
+    folder = write_watch(tmp_path / "run", state(), times=[row(5)], events=[Event(at=1.0, text="it began")])
+    assert read(folder) == read_record(folder)
+    times = folder / TIMES_NAME
+    whole = times.read_text()
+    line = whole.splitlines()[-1]
+    with times.open("a") as file:
+        file.write(line[:20])
+        file.flush()
+        assert len(read(folder).times) == 1
+        file.write(f"{line[20:]}\nno row\n")
+    assert (len(read(folder).times), read(folder).unread) == (2, 1)
+    write_watch(folder, None, times=[row(15)], events=[Event(at=2.0, text="it went on")])
+    assert read(folder) == read_record(folder)
+    assert len(read(folder).times) == 3
+    times.write_text(whole)  # made shorter in its place
+    assert (len(read(folder).times), read(folder).unread) == (1, 0)
+    times.unlink()
+    assert (read(folder).times, len(read(folder).events)) == ((), 2)
+
+
+def test_a_record_that_was_made_anew_is_read_anew(tmp_path):
+    folder = write_watch(tmp_path / "run", state(), times=[row(5), row(10)])
+    assert len(read(folder).times) == 2
+    part = tmp_path / "part"
+    part.write_text("\n".join([(folder / TIMES_NAME).read_text().splitlines()[-1]] * 3 + [""]))
+    part.replace(folder / TIMES_NAME)
+    assert [one.step for one in read(folder).times] == [100, 100, 100]
+
+
+def test_a_record_of_weeks_takes_no_more_and_more_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("dashboards.data.following.MOST_TIMES", 10)
+    folder = write_watch(tmp_path / "run", state())
+    for place in range(1, 200):
+        write_watch(folder, None, times=[row(5.0 * place, p99=900 * MS if place == 50 else None)])
+        kept = read(folder).times
+        assert len(kept) <= 20
+    assert kept[-1].at == row(5.0 * 199).at
+    assert max(one.p99_ns for one in kept) == 900 * MS
 
 
 def ended_process():
