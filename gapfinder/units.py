@@ -159,6 +159,14 @@ def format_moment(seconds: float, *, is_exact: bool = False) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC" if is_exact else "%Y-%m-%d %H:%M UTC")
 
 
+def format_written_moment(text: str) -> str:
+    """Return a moment in the form of ISO 8601 as `format_moment` does; any other text as it is."""
+    try:
+        return format_moment(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        return text
+
+
 def format_share(ratio: float) -> str:
     """Return a ratio as a percentage; what is not quite all or nothing never reads as all or nothing."""
     percent = 100 * ratio
