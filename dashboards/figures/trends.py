@@ -108,11 +108,9 @@ def _add_axes(made: go.Figure, trend: Trend, values: list[float]) -> None:
     least, most = min(values, default=0.0), max(values, default=1.0)
     if trend.metric.unit is Unit.RATIO:
         margin = max((most - least) / 10, 0.01)
-        made.update_yaxes(
-            range=[least - margin, most + margin], showgrid=True, **share_ticks(least - margin, most + margin)
-        )
+        ticks = share_ticks(least - margin, most + margin)
     else:
         margin = max((most - least) / 10, most / 100, 1)
         ticks = duration_ticks(round(most + margin), least_ns=max(round(least - margin), 0))
-        made.update_yaxes(range=[least - margin, most + margin], showgrid=True, **ticks)
+    made.update_yaxes(range=[least - margin, most + margin], showgrid=True, **ticks)
     made.update_layout(showlegend=True, legend=LEGEND_ABOVE | {"x": 1, "xanchor": "right"}, margin_t=40)

@@ -77,8 +77,9 @@ def run_sheet(run: Run, snapshot: Snapshot, *, metrics: Mapping[str, float], kno
     gpus = f"{format_count(run.lanes, 'lane')} on {run.gpu_names or 'GPUs of unknown name'}"
     accepted = "accepted" if run.accepted else "not accepted"
     told = (
-        f"Run {run.id} of {run.branch}, {accepted}, measured {format_written_moment(run.created)}, stored by {run.source}. {gpus}, "
-        f"{format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}; label {run.label or NOTHING}."
+        f"Run {run.id} of {run.branch}, {accepted}, measured {format_written_moment(run.created)}, stored by "
+        f"{run.source}. {gpus}, {format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}; "
+        f"label {run.label or NOTHING}."
     )
     return Sheet(
         paragraphs=(told,),
