@@ -66,7 +66,7 @@ def now_cards(record: WatchRecord) -> Component:
     if not last:
         return cards(card("Step time", NOTHING, "no step times yet"))
     middle = round(median(row.p50_ns for row in last.values()))
-    usual = "usual is being learnt"
+    usual = "usual not known" if record.state is None else "usual is being learnt"
     if usual_ns is not None:
         usual = f"usual {format_duration(usual_ns)}, {format_growth(usual_ns, middle)}"
     newest = max(last.values(), key=lambda row: row.at)
@@ -111,7 +111,7 @@ def captures_table(state: WatchState, *, told: Mapping[int, str]) -> Table:
             Column("why", Kind.NOTE),
             Column("steps", Kind.WORD),
             Column("what costs most", Kind.LABEL),
-            Column("what changed", Kind.NOTE),
+            Column("what changed", Kind.LABEL),
             Column("state", Kind.LABEL),
         ),
         rows=tuple(_capture_row(one, told.get(one.number, ""), is_going_on=is_going_on) for one in shown),

@@ -128,6 +128,7 @@ def test_torn_and_missing_files_are_told_and_the_rest_is_shown(tmp_path):
     shown = page_of(tmp_path)
     told = texts(shown)
     assert "This watch cannot be read" in told
+    assert "usual not known" in told
     assert "1 line of the record cannot be read" in told
     assert "it began" in told
     assert not nodes(shown, id="live-course-part")[0]["hidden"]
