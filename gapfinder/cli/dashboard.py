@@ -42,9 +42,7 @@ def dashboard(  # noqa: PLR0913 (one for each option)
     there as well. A FOLDER of gapfinder watch, or one that holds such folders, is shown live, as is gapfinder-runs
     where it is started. On an address that other machines reach, visitors need a token: it is in the printed address.
     """
-    meant = _meant(profiles)
-    watches = [path for path in meant if _is_watched(path)]
-    given = [(path, _files_of(path)) for path in meant if path not in watches]
+    given, watches = _divided(profiles)
     try:
         from dashboards.server import Serving, open_dashboard
     except ModuleNotFoundError as error:
@@ -69,19 +67,16 @@ def dashboard(  # noqa: PLR0913 (one for each option)
         job_bytes=_bytes(memory),
     )
     outlive_connections()
-    open_dashboard(
-        [(_name(path), files) for path, files in given],
-        watches=watches,
-        store=store,
-        serving=serving,
-        told=told,
-    )
+    open_dashboard(given, watches=watches, store=store, serving=serving, told=told)
 
 
-def _meant(profiles: tuple[Path, ...]) -> list[Path]:
-    from gapfinder.load.find import paths_meant
+def _divided(given: tuple[Path, ...]) -> tuple[list[tuple[str | None, list[Path]]], list[Path]]:
+    """Return the name and the files of each profile, and the folders of watches."""
+    from gapfinder.load.find import find_profiles, paths_meant
 
-    return [path for profile in profiles for path in paths_meant(profile)]
+    meant = [path for one in given for path in paths_meant(one)]
+    watches = [path for path in meant if _is_watched(path)]
+    return [(_name(path), find_profiles([path])) for path in meant if path not in watches], watches
 
 
 def _is_watched(path: Path) -> bool:
@@ -89,12 +84,6 @@ def _is_watched(path: Path) -> bool:
     from gapfinder.watch.record import find_watches
 
     return path.is_dir() and (path.resolve().name == RUNS_FOLDER or bool(find_watches(path)))
-
-
-def _files_of(path: Path) -> list[Path]:
-    from gapfinder.load import find_profiles
-
-    return find_profiles([path])
 
 
 def _bytes(size: str | None) -> int | None:
