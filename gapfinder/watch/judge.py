@@ -2,52 +2,201 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
+
+from gapfinder.errors import InputError
+from gapfinder.watch import reasons
+from gapfinder.watch.model import Trigger, TriggerKind
+from gapfinder.watch.rank_levels import RankLevels, Sustained
+from gapfinder.watch.spans import Spans
+from gapfinder.watch.stalls import stall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gapfinder.training.step_stream import RankSteps
-    from gapfinder.watch.model import Trigger
+
+_NS_PER_S = 1_000_000_000
+_FAULTS = (TriggerKind.DRIFT, TriggerKind.LAG)
+_PATIENCE_NS = 3 * _NS_PER_S
+_PATIENCE_STEPS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
-    """When a capture is taken."""
+    """When a capture is taken.
+
+    Attributes:
+        drift: by how much steps must get longer, as a ratio to what is usual.
+        lag: by how much a rank's time outside backward must exceed the median of the others'.
+        sustained_s, sustained_steps: for how long either must last, both.
+        skip: steps at the start of a process that are not looked at.
+        stall_factor, stall_least_s: a stall is no step for this many times p99, for this long, and for twice as long as
+            the longest step so far.
+        at_steps: capture from these steps on.
+        every_s: capture this often; None for never.
+        healthy_at: capture once from this step on while all is as usual; None for never.
+    """
 
     drift: float = 0.20
     lag: float = 0.20
+    sustained_s: float = 10.0
+    sustained_steps: int = 5
     skip: int = 10
-    stall_factor: float = 10.0
-    stall_least_s: float = 60.0
+    stall_factor: float = 5.0
+    stall_least_s: float = 120.0
     at_steps: tuple[int, ...] = ()
     every_s: float | None = None
     healthy_at: int | None = 1_000
 
+    def __post_init__(self) -> None:
+        """Refuse what can never, or always, be met."""
+        for name in ("drift", "lag", "sustained_s", "sustained_steps", "stall_factor", "stall_least_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
+        if self.every_s is not None and not 0 < self.every_s < float("inf"):
+            raise InputError(f"every_s must be above 0, not {self.every_s}")
+
 
 class Judge:
-    """Holds step times against what is usual; it has no clock of its own."""
+    """Holds step times against what is usual; it has no clock of its own: all times are those of CLOCK_MONOTONIC."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        self._sustained = Sustained(
+            drift=rules.drift,
+            lag=rules.lag,
+            steps=rules.sustained_steps,
+            ns=round(rules.sustained_s * _NS_PER_S),
+        )
+        self._ranks: dict[int, RankLevels] = {}
+        self._present: list[RankLevels] = []
+        self._spans = Spans()
+        self._at_steps = sorted(set(rules.at_steps))
+        self._now_ns = 0
+        self._due_ns: int | None = None
+        self._is_asked = False
+        self._is_healthy_taken = rules.healthy_at is None
+        self._stalled_at: dict[int, int] = {}
+        self._drifts_since_ns: int | None = None
 
     @property
     def usual_ns(self) -> int | None:
         """The step time that later ones are held against; None while it is being learnt."""
-        return None
+        known = [usual for rank in self._present if (usual := rank.usual_ns) is not None]
+        return round(median(known)) if known else None
 
     def see(self, ranks: Sequence[RankSteps], *, now_ns: int) -> None:
-        """Take in the steps that ended since the last call."""
+        """Take in what is new of every process that still runs; of two of one rank the later one counts."""
+        self._now_ns = now_ns
+        if self._due_ns is None and self._rules.every_s is not None:
+            self._due_ns = now_ns + round(self._rules.every_s * _NS_PER_S)
+        latest: dict[int, RankSteps] = {}
+        for steps in sorted(ranks, key=lambda one: one.begun_at_ns):
+            latest[steps.rank] = steps
+        self._present = [self._process(steps) for steps in latest.values()]
+        for rank, steps in zip(self._present, latest.values(), strict=True):
+            if steps.steps:
+                self._stalled_at.pop(rank.rank, None)
+                for gathered in rank.see(steps.steps, spans=self._spans):
+                    rank.hold_against(self._others_ns(rank), gathered)
 
     def ask(self) -> None:
-        """Make the next trigger one that was asked for."""
+        """Have the next trigger be one that was asked for."""
+        self._is_asked = True
 
     def trigger(self, now_ns: int) -> Trigger | None:
-        """Return what asks for a capture now; None where nothing does."""
+        """Return what asks for a capture now; the same again until it has passed, or `after_capture` is told of it."""
+        self._now_ns = now_ns
+        if self._is_asked:
+            return Trigger(kind=TriggerKind.ASKED, step=self._step, sentence="somebody asked for a capture")
+        return self._stall() or self._lag() or self._drift() or self._planned()
 
     def disturbed(self, start_ns: int, end_ns: int | None) -> None:
-        """Judge nobody by steps that touch this span; without an end it is still going on."""
+        """Judge nobody by steps that touch this span; without an end it goes on until it is told with one."""
+        self._spans.put(start_ns, end_ns)
 
     def after_capture(self, trigger: Trigger) -> None:
         """Make what asked for the capture that has been taken the usual state: one capture for one fault."""
+        if trigger.kind in _FAULTS:
+            for rank in self._ranks.values():
+                rank.learn_anew()
+            self._drifts_since_ns = None
+        elif trigger.kind is TriggerKind.STALL:
+            self._stalled_at = {rank.rank: self._now_ns for rank in self._present}
+        elif trigger.kind is TriggerKind.ASKED:
+            self._is_asked = False
+        elif trigger.kind is TriggerKind.HEALTHY:
+            self._is_healthy_taken = True
+        elif trigger.kind is TriggerKind.STEP:
+            del self._at_steps[: bisect_right(self._at_steps, trigger.step + 1)]
+        elif self._rules.every_s is not None:
+            self._due_ns = self._now_ns + round(self._rules.every_s * _NS_PER_S)
+
+    @property
+    def _step(self) -> int:
+        """The last step that has ended on all ranks; 0 before the first."""
+        return min((rank.last.number if rank.last else 0 for rank in self._running()), default=0)
+
+    def _running(self) -> list[RankLevels]:
+        """Return the ranks, without those that ended before torchrun started the others again."""
+        begun = max((rank.begun_at_ns for rank in self._present), default=0)
+        return [rank for rank in self._present if rank.heard_at_ns >= begun]
+
+    def _process(self, steps: RankSteps) -> RankLevels:
+        known = self._ranks.get(steps.rank)
+        if known is None or (known.pid, known.begun_at_ns) != (steps.pid, steps.begun_at_ns):
+            known = self._ranks[steps.rank] = RankLevels(steps, sustained=self._sustained, skip=self._rules.skip)
+            self._stalled_at.pop(steps.rank, None)
+        return known
+
+    def _others_ns(self, rank: RankLevels) -> float | None:
+        """Return the median time outside backward of the other ranks, with the last few steps of each."""
+        times = [apart for other in self._running() if other is not rank and (apart := other.apart_ns) is not None]
+        return median(times) if times else None
+
+    def _stall(self) -> Trigger | None:
+        if self._spans.is_open:
+            return None
+        waiting = [rank for rank in self._running() if rank.rank not in self._stalled_at]
+        since = self._spans.last_end_ns()
+        return stall(waiting, rules=self._rules, calm_since_ns=since, now_ns=self._now_ns, step=self._step)
+
+    def _lag(self) -> Trigger | None:
+        lagging = [rank for rank in self._running() if rank.lag_level.has_risen]
+        if not lagging:
+            return None
+        return reasons.lag(max(lagging, key=lambda rank: rank.lag_level.now or 0.0), step=self._step)
+
+    def _drift(self) -> Trigger | None:
+        """Return a drift of most ranks; not while one of them may lag, which would say more."""
+        running = [rank for rank in self._running() if rank.usual_ns is not None]
+        slower = [rank for rank in running if rank.step_level.has_risen]
+        if not slower or 2 * len(slower) <= len(running):
+            self._drifts_since_ns = None
+            return None
+        if self._drifts_since_ns is None:
+            self._drifts_since_ns = self._now_ns
+        patience = max(_PATIENCE_NS, _PATIENCE_STEPS * (self.usual_ns or 0))
+        may_lag = any(rank.lag_level.is_rising for rank in running)
+        if may_lag and self._now_ns - self._drifts_since_ns < patience:
+            return None
+        return reasons.drift(slower, step=self._step)
+
+    def _planned(self) -> Trigger | None:
+        running, step = self._running(), self._step
+        if not running or any(rank.last is None for rank in running):
+            return None
+        if self._at_steps and step + 1 >= self._at_steps[0]:
+            sentence = f"step {self._at_steps[0]} was to be captured"
+            return Trigger(kind=TriggerKind.STEP, step=step, sentence=sentence)
+        healthy_at = self._rules.healthy_at
+        is_due = not self._is_healthy_taken and healthy_at is not None and step + 1 >= healthy_at
+        if is_due and all(rank.is_usual for rank in running):
+            return reasons.healthy(usual_ns=self.usual_ns, step=step)
+        if self._due_ns is not None and self._now_ns >= self._due_ns:
+            return reasons.schedule(every_s=self._rules.every_s or 0.0, step=step)
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Place(NamedTuple):
 def host() -> str:
     """Return this machine's name."""
     return os.uname().nodename
+
+
+def plain(text: str) -> str:
+    """Return `text` as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:100]
 
 
 def has_process_group(torch: ModuleType) -> bool:

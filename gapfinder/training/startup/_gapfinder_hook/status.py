@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 
-from .place import host
+from .place import host, plain
 
 _SECONDS_BETWEEN = 2.0
 _LONGEST_TEXT = 1000
@@ -33,7 +32,7 @@ class StatusFile:
         self._written_at = time.monotonic()
         content = {name: value[:_LONGEST_TEXT] if isinstance(value, str) else value for name, value in values.items()}
         content.update(pid=os.getpid(), host=host())
-        name = f"{_plain(host())}-{os.getpid()}"
+        name = f"{plain(host())}-{os.getpid()}"
         half = os.path.join(self._folder, f".{name}.half")
         try:
             with open(half, "w", encoding="utf-8") as file:
@@ -44,13 +43,9 @@ class StatusFile:
 
     def claim(self, name: str) -> bool:
         """Return whether this process is the first of its host that claims `name`."""
-        path = os.path.join(self._folder, f"{_plain(host())}.{name}")
+        path = os.path.join(self._folder, f"{plain(host())}.{name}")
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except OSError:
             return False
         return True
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:100]
