@@ -13,7 +13,7 @@ from dashboards.components.notices import no_page, problem
 from dashboards.components.palette import Theme
 from dashboards.components.shell import known, navigation, shell
 from dashboards.ids import Asked, Page, address, asked_for
-from dashboards.pages import collectives, compare, findings, overview, profiles, steps, timeline, trends
+from dashboards.pages import collectives, compare, findings, live, overview, profiles, steps, timeline, trends
 from gapfinder.errors import GapfinderError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _PAGES = {
     Page.FINDINGS: findings,
     Page.COMPARE: compare,
     Page.TRENDS: trends,
+    Page.LIVE: live,
 }
 
 

@@ -18,6 +18,7 @@ class Page(StrEnum):
     FINDINGS = "findings"
     COMPARE = "compare"
     TRENDS = "trends"
+    LIVE = "live"
 
 
 OF_ONE_PROFILE = (Page.OVERVIEW, Page.TIMELINE, Page.STEPS, Page.COLLECTIVES, Page.FINDINGS)

@@ -10,6 +10,7 @@ import signal
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
@@ -18,6 +19,8 @@ from waitress.server import create_server
 
 from dashboards.app import create_app
 from dashboards.data.opening import OpenProfiles, open_prepared
+from dashboards.ids import Page, address
+from dashboards.jobs.captures import Watches
 from dashboards.jobs.limits import limits_here
 from dashboards.jobs.queue import Queue
 from dashboards.jobs.runner import Runner
@@ -29,11 +32,11 @@ from dashboards.store.room import Quota
 from dashboards.store.store import Store
 from dashboards.store.uploads import MOST_SLICE_BYTES
 from dashboards.view import View
+from gapfinder.capture.folder import RUNS_FOLDER
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from dash import Dash
     from waitress.server import BaseWSGIServer
@@ -71,6 +74,7 @@ class Serving:
 def open_dashboard(
     profiles: Sequence[tuple[str | None, Sequence[Path]]],
     *,
+    watches: Sequence[Path] = (),
     store: Path | None,
     serving: Serving,
     told: Callable[[str], None],
@@ -79,30 +83,35 @@ def open_dashboard(
 
     Args:
         profiles: to add and prepare before: the name and the files of each.
+        watches: folders that are or hold watches of trainings; those of the usual folder are found as well.
         store: its folder; None for the usual one.
         serving: where, and to whom.
         told: hears the address to open, once.
     """
-    view = make_view(default_folder() if store is None else store)
+    roots = tuple(path.absolute() for path in (*watches, Path(RUNS_FOLDER)))
+    view = make_view(default_folder() if store is None else store, watches=roots)
+    front = address(Page.LIVE) if watches and not profiles else "/"
     try:
         for name, files in profiles:
             added = view.store.add(files, name=name)
             if not added.is_ready:
                 view.queue.submit(added.id)
-        serve(create_app(view), view, serving=serving, told=told)
+        serve(create_app(view), view, serving=serving, told=told, front=front)
     finally:
         view.store.close()
 
 
-def make_view(folder: Path) -> View:
-    """Return what pages work with, of the store in a folder."""
+def make_view(folder: Path, *, watches: tuple[Path, ...] = ()) -> View:
+    """Return what pages work with, of the store in a folder, and the watches in other folders."""
     store = Store(folder)
+    queue = Queue(store)
     opened = OpenProfiles(lambda profile: open_prepared(store.profile(profile)))
-    return View(store, opened, Queue(store), history=store.places.history)
+    seen = Watches(watches, store=store, queue=queue)
+    return View(store, opened, queue, history=store.places.history, watches=seen)
 
 
-def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; `told` hears the address to open, once, with the token where there is one.
+def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None], front: str = "/") -> None:
+    """Serve until SIGINT or SIGTERM; `told` hears the address of the front page, once, with the token if there is one.
 
     Raises:
         InputError: the address cannot be used, or the token is too short.
@@ -119,7 +128,7 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
     usual = signal.signal(signal.SIGTERM, _end)
     runner.start()
     try:
-        told(_address(serving.host, access))
+        told(_address(serving.host, access, front=front))
         _answer(connections)
     finally:
         bound.task_dispatcher.shutdown(timeout=_LAST_ANSWERS_S)
@@ -199,11 +208,11 @@ def _listening(host: str, port: int) -> socket.socket:
     return socket.create_server(place[:2], family=family)
 
 
-def _address(host: str, access: Access) -> str:
+def _address(host: str, access: Access, *, front: str) -> str:
     name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)  # noqa: S104 (not bound here)
     name = f"[{name}]" if ":" in name else name
     query = "" if access.token is None else f"?{urlencode({'token': access.token})}"
-    return f"http://{name}:{access.port}/{query}"
+    return f"http://{name}:{access.port}{front}{query}"
 
 
 def _end(number: int, frame: object) -> NoReturn:  # noqa: ARG001 (a signal handler's)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dashboards.data.opening import OpenProfiles
+    from dashboards.jobs.captures import Watches
     from dashboards.jobs.queue import Queue
     from dashboards.store.store import Store
 
@@ -22,9 +23,11 @@ class View:
         profiles: opens what is ready and keeps the few that were used last; any thread may ask.
         queue: takes profiles to prepare.
         history: file that prepared profiles are recorded in, for their trends; None where none is kept.
+        watches: of trainings, to show live; None where none are looked for.
     """
 
     store: Store
     profiles: OpenProfiles
     queue: Queue
     history: Path | None = None
+    watches: Watches | None = None

@@ -6,6 +6,7 @@ Everything else computes in int64 nanoseconds and plain ratios.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -147,6 +148,23 @@ def _four_digits(number: float, units: Mapping[str, int]) -> str:
 def format_time(ns: int) -> str:
     """Return a point in time on the report's clock, to the microsecond ("60.111541 s")."""
     return f"{ns / 1_000_000_000:.6f} s"
+
+
+def format_moment(seconds: float, *, is_exact: bool = False) -> str:
+    """Return seconds since 1970 as "2026-01-31 12:05 UTC", where exact with its seconds; "unknown" for no such time."""
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC" if is_exact else "%Y-%m-%d %H:%M UTC")
+
+
+def format_written_moment(text: str) -> str:
+    """Return a moment in the form of ISO 8601 as `format_moment` does; any other text as it is."""
+    try:
+        return format_moment(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        return text
 
 
 def format_share(ratio: float) -> str:

@@ -63,11 +63,11 @@ def view_of(profiles: Mapping[str, StoredProfile]) -> View:
 
 
 @contextmanager
-def served(profiles: Mapping[str, StoredProfile]) -> Iterator[Site]:
-    """Serve profiles on a free port, in a thread, as waitress does."""
+def served(profiles: Mapping[str, StoredProfile], *, view: View | None = None) -> Iterator[Site]:
+    """Serve profiles, or a view of more than these, on a free port, in a thread, as waitress does."""
     from waitress.server import create_server
 
-    view = view_of(profiles)
+    view = view or view_of(profiles)
     app = create_app(view)
     server = create_server(app.server, host="127.0.0.1", port=0, threads=8)
     guard(app, view, access=Access(hosts=frozenset({"127.0.0.1"}), port=server.effective_port, token=None))

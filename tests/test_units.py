@@ -12,9 +12,11 @@ from gapfinder.errors import InputError
 from gapfinder.units import (
     format_count,
     format_duration,
+    format_moment,
     format_share,
     format_shown,
     format_time,
+    format_written_moment,
     parse_duration,
     parse_step_range,
     parse_window,
@@ -132,3 +134,14 @@ def test_counts_have_separators_and_a_noun_in_the_right_number() -> None:
 
 def test_a_cut_list_says_how_much_of_it_is_there() -> None:
     assert format_shown(5, 1_234, "lane") == "5 of 1,234 lanes shown"
+
+
+def test_moments_are_told_in_utc_and_what_is_none_is_said() -> None:
+    assert format_moment(1_750_000_000.9) == "2025-06-15 15:06 UTC"
+    assert format_moment(1_750_000_000.9, is_exact=True) == "2025-06-15 15:06:40 UTC"
+    assert [format_moment(nowhere) for nowhere in (2.0**62, float("nan"), float("inf"))] == ["unknown"] * 3
+
+
+def test_written_moments_are_told_alike_and_other_text_stays() -> None:
+    assert format_written_moment("2026-01-02T04:05:06+01:00") == "2026-01-02 03:05 UTC"
+    assert format_written_moment("yesterday <b>") == "yesterday <b>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from dash import no_update
 
 from dashboards.ids import timeline_address
 
@@ -25,6 +26,12 @@ def stretch_address(profile: OpenProfile, *, lane: int, start_ns: int, end_ns: i
     start = max(clock.shared(start_ns) - trace.origin_ns - margin, 0)
     end = max(min(clock.shared(end_ns) - trace.origin_ns + margin, trace.end_ns), start + 1)
     return timeline_address(profile.stored.id, start=start, end=end, lane=lane, hole=hole)
+
+
+def clicked(click: dict[str, list[dict[str, object]]] | None) -> object:
+    """Return where a click on a figure leads: to the `customdata` of its mark, where that is a profile's address."""
+    target = click["points"][0].get("customdata") if click else None
+    return target if isinstance(target, str) and target.startswith("/p/") else no_update
 
 
 def hole_address(profile: OpenProfile, *, lane: int, hole: Hole) -> str:

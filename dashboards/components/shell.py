@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dashboards.store.records import StoredProfile
 
 _LOOKS_EVERY_MS = 5_000
-_GENERAL = (Page.COMPARE, Page.TRENDS, Page.PROFILES)
+_GENERAL = (Page.LIVE, Page.COMPARE, Page.TRENDS, Page.PROFILES)
 
 
 def shell() -> Component:

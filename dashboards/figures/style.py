@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
-from math import log10
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
 from dashboards.components.palette import BLANK, INK, LINE, MARK, PAGE, QUIET
 from gapfinder.errors import visible
-from gapfinder.units import format_duration
+from gapfinder.render.words import unbroken
+from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from dashboards.components.palette import Paint, Theme
@@ -85,8 +86,21 @@ SHARES: dict[str, object] = {
 def duration_ticks(most_ns: int, *, least_ns: int = 0) -> dict[str, list[float] | list[str]]:
     """Return an axis' ticks from the least to the most, at most six of them, at round durations."""
     span = max(most_ns - least_ns, 1)
-    size = 10.0 ** int(log10(span))
-    step = max(next(size * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if span <= 5 * size * factor), 1)
+    step = max(_step(span), 1)
     first = -(-least_ns // step)
     places = [step * (first + number) for number in range(6) if step * (first + number) <= most_ns]
     return {"tickvals": list(places), "ticktext": [format_duration(round(place)) for place in places]}
+
+
+def share_ticks(least: float, most: float) -> dict[str, list[float] | list[str]]:
+    """Return an axis' ticks from the least to the most share, at most six of them, at round percentages."""
+    least, most = max(least, 0.0), min(most, 1.0)
+    step = _step(most - least)
+    places = [round(number * step, 9) for number in range(ceil(least / step), floor(most / step) + 1)]
+    return {"tickvals": places, "ticktext": [unbroken(format_share(place)) for place in places]}
+
+
+def _step(span: float) -> float:
+    """Return a round distance that fits into the span five times at most."""
+    size = 10.0 ** floor(log10(span))
+    return next(size * factor for factor in (0.1, 0.2, 0.5, 1, 2, 5) if span <= 5 * size * factor)

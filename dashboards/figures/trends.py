@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboards.components.palette import COMPUTE, INK, PAGE, SEVERITIES
-from dashboards.figures.style import LEGEND_ABOVE, duration_ticks, escaped, figure
+from dashboards.figures.style import LEGEND_ABOVE, duration_ticks, escaped, figure, share_ticks
 from gapfinder.compare.metrics import Unit
 from gapfinder.compare.values import format_value
 from gapfinder.explanations import Severity
 from gapfinder.render.words import short_commit
+from gapfinder.units import format_written_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,7 @@ def _words(trend: Trend, point: Point, names: Mapping[int, str]) -> str:
     name = names.get(run.id, run.label or "")
     value = "" if point.value is None else format_value(trend.metric, point.value)
     commit = short_commit(run.git_commit)
-    return ", ".join(filter(None, (f"run {run.id}: {value}", name, run.created, commit)))
+    return ", ".join(filter(None, (f"run {run.id}: {value}", name, format_written_moment(run.created), commit)))
 
 
 def _add_changes(made: go.Figure, trend: Trend, *, theme: Theme) -> None:
@@ -107,9 +108,9 @@ def _add_axes(made: go.Figure, trend: Trend, values: list[float]) -> None:
     least, most = min(values, default=0.0), max(values, default=1.0)
     if trend.metric.unit is Unit.RATIO:
         margin = max((most - least) / 10, 0.01)
-        made.update_yaxes(tickformat=".1%", range=[least - margin, most + margin], showgrid=True)
+        ticks = share_ticks(least - margin, most + margin)
     else:
         margin = max((most - least) / 10, most / 100, 1)
         ticks = duration_ticks(round(most + margin), least_ns=max(round(least - margin), 0))
-        made.update_yaxes(range=[least - margin, most + margin], showgrid=True, **ticks)
+    made.update_yaxes(range=[least - margin, most + margin], showgrid=True, **ticks)
     made.update_layout(showlegend=True, legend=LEGEND_ABOVE | {"x": 1, "xanchor": "right"}, margin_t=40)

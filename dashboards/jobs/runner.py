@@ -19,6 +19,7 @@ from dashboards.jobs.work import STORE_UNUSABLE
 from dashboards.store.records import JobState
 from dashboards.store.work import Work
 from gapfinder.errors import InputError
+from gapfinder.export.cache import remove_half_made
 from gapfinder.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class Runner:
         return False
 
     def _clear(self, worker: _Worker) -> None:
-        """Delete what a worker that has ended wrote on its way."""
+        """Delete what a worker that has ended wrote on its way, in the store and in the user's cache of exports."""
+        remove_half_made()
         self._store.places.delete(self._store.places.scratch / worker.claim.job.id)
 
     def _reason_to_end(self, worker: _Worker) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from dashboards.store.records import JobState
 from gapfinder.errors import GapfinderError
 from gapfinder.findings.words import listed
 from gapfinder.render.table import Kind
-from gapfinder.units import format_bytes, format_count, format_share
+from gapfinder.units import format_bytes, format_count, format_moment, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +76,7 @@ def _row(view: View, profile: StoredProfile, *, place: int) -> Component:
     title = dcc.Link(name, href=address(Page.OVERVIEW, profile=profile.id)) if profile.is_ready else name
     labels = [html.Span(text(label), className="tag") for label in profile.labels]
     files = listed([file.name for file in profile.files])
-    added = datetime.fromtimestamp(profile.added_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    added = format_moment(profile.added_s)
     edit = dcc.Link("Edit", href=address(Page.PROFILES, edit=profile.id))
     row = html.Tr(
         [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dash import Input, Output, html, no_update
+from dash import Input, Output, html
 
 from dashboards import ids
 from dashboards.components.graphs import graph
-from dashboards.components.links import stretch_address
+from dashboards.components.links import clicked, stretch_address
 from dashboards.components.notices import empty, text
 from dashboards.components.tables import framed, section
 from dashboards.components.tabs import tabs
@@ -61,8 +61,7 @@ def register(app: Dash, view: View) -> None:
         prevent_initial_call=True,
     )
     def follow(click: dict[str, list[dict[str, object]]] | None) -> object:
-        target = click["points"][0].get("customdata") if click else None
-        return target if isinstance(target, str) and target.startswith("/p/") else no_update
+        return clicked(click)
 
 
 def _of_lanes(profile: OpenProfile, asked: Asked, *, theme: Theme) -> Iterator[Component]:

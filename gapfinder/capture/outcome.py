@@ -69,7 +69,7 @@ def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:
     if launched.nsys_killed_by is not None:
         yield f"nsys was ended by {launched.nsys_killed_by.name}; how the training ended is not known"
     elif launched.exit_code:
-        yield f"the training ended with {_code(launched.exit_code)}"
+        yield f"the training ended with {code_words(launched.exit_code)}"
     if outcome is Outcome.PARTIAL:
         yield "nsys did not finish its report: what it had written by then is analysed, and may lack the end"
     elif outcome is Outcome.NEVER_OPENED:
@@ -87,7 +87,8 @@ def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:
     yield from _few_reports(captured, request=request)
 
 
-def _code(code: int) -> str:
+def code_words(code: int) -> str:
+    """Return "exit code 3", with the signal's name where the code stands for one."""
     if code > _SIGNALLED and code - _SIGNALLED in list(signal.Signals):
         return f"exit code {code} ({signal.Signals(code - _SIGNALLED).name})"
     return f"exit code {code}"

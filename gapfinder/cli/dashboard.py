@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gapfinder.capture.folder import RUNS_FOLDER
 from gapfinder.cli.streams import outlive_connections, say
 from gapfinder.cli.upload import TOKEN_NAME
 from gapfinder.errors import InputError
@@ -38,9 +39,10 @@ def dashboard(  # noqa: PLR0913 (one for each option)
     """Serve the dashboard until Ctrl-C, and print its address.
 
     Every PROFILE becomes one profile of it, every FOLDER one made of the reports in it; what was added before is
-    there as well. On an address that other machines reach, visitors need a token: it is in the printed address.
+    there as well. A FOLDER of gapfinder watch, or one that holds such folders, is shown live, as is gapfinder-runs
+    where it is started. On an address that other machines reach, visitors need a token: it is in the printed address.
     """
-    given = [(path, _files_of(path)) for path in _meant(profiles)]
+    given, watches = _divided(profiles)
     try:
         from dashboards.server import Serving, open_dashboard
     except ModuleNotFoundError as error:
@@ -65,19 +67,23 @@ def dashboard(  # noqa: PLR0913 (one for each option)
         job_bytes=_bytes(memory),
     )
     outlive_connections()
-    open_dashboard([(_name(path), files) for path, files in given], store=store, serving=serving, told=told)
+    open_dashboard(given, watches=watches, store=store, serving=serving, told=told)
 
 
-def _meant(profiles: tuple[Path, ...]) -> list[Path]:
-    from gapfinder.load.find import paths_meant
+def _divided(given: tuple[Path, ...]) -> tuple[list[tuple[str | None, list[Path]]], list[Path]]:
+    """Return the name and the files of each profile, and the folders of watches."""
+    from gapfinder.load.find import find_profiles, paths_meant
 
-    return [path for profile in profiles for path in paths_meant(profile)]
+    meant = [path for one in given for path in paths_meant(one)]
+    watches = [path for path in meant if _is_watched(path)]
+    return [(_name(path), find_profiles([path])) for path in meant if path not in watches], watches
 
 
-def _files_of(path: Path) -> list[Path]:
-    from gapfinder.load import find_profiles
+def _is_watched(path: Path) -> bool:
+    """Say whether a folder is for watches: it is or holds one, or has the name of the one that is made for them."""
+    from gapfinder.watch.record import find_watches
 
-    return find_profiles([path])
+    return path.is_dir() and (path.resolve().name == RUNS_FOLDER or bool(find_watches(path)))
 
 
 def _bytes(size: str | None) -> int | None:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,21 @@ def cached(name: str, *, make: Callable[[Path], Path]) -> Path:
             f"cannot write to the cache folder {folder}: {error.strerror}", f"make room, or set {ENVIRONMENT_NAME}"
         ) from error
     return final
+
+
+def remove_half_made() -> None:
+    """Remove what killed processes left half made, as far as that can be done.
+
+    What is being made now is locked by its maker, and stays.
+    """
+    with suppress(OSError, InputError):
+        folder = cache_folder()
+        for scratch in filter(Path.is_dir, folder.glob(".*.*")):
+            name = scratch.name[1:].rpartition(".")[0]
+            # without such a lock it is nothing of ours; one that is held is BlockingIOError
+            with suppress(OSError), (folder / f"{name}.lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(scratch)
 
 
 @contextmanager

@@ -13,8 +13,9 @@ from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
+from dashboard_watches import state, write_watch
 
-from dashboards.server import Serving
+from dashboards.server import Serving, open_dashboard
 from dashboards.store.store import Store
 from gapfinder.cli.app import commands
 
@@ -42,6 +43,38 @@ def test_files_are_profiles_and_a_folder_is_one(opened, tmp_path):
     ranks = [tmp_path / "rank0.sqlite", tmp_path / "rank1.nsys-rep"]
     assert profiles == [(None, [Path(files[0])]), (None, [Path(files[1])]), (tmp_path.name, ranks)]
     assert (options["store"], options["serving"]) == (None, Serving())
+
+
+def test_a_folder_of_watches_is_shown_live_and_no_profile(opened, tmp_path):
+    runs = tmp_path / "runs"
+    watch = write_watch(runs / "train", state())
+    usual = tmp_path / "gapfinder-runs"
+    usual.mkdir()
+    files = [str(SAMPLES / "healthy.sqlite"), str(runs), str(watch), str(usual)]
+    assert CliRunner().invoke(commands, ["dashboard", *files]).exit_code == 0
+    ((profiles, options),) = opened
+    assert profiles == [(None, [Path(files[0])])]
+    assert options["watches"] == [runs, watch, usual]
+
+
+def test_a_folder_without_profiles_and_watches_is_still_refused(opened, tmp_path):
+    done = CliRunner().invoke(commands, ["dashboard", str(tmp_path)])
+    assert (done.exit_code, opened) == (2, [])
+    assert "no profiles in the folder" in done.stderr
+
+
+@pytest.mark.parametrize(("names_a_profile", "front"), [(False, "/live"), (True, "/")])
+def test_the_address_is_that_of_the_live_page_where_only_watches_are_named(
+    monkeypatch, tmp_path, names_a_profile, front
+):
+    served = []
+    monkeypatch.setattr("dashboards.server.serve", lambda _, view, **options: served.append((view, options["front"])))
+    monkeypatch.chdir(tmp_path)
+    profiles = [("a run", [SAMPLES / "healthy.sqlite"])] if names_a_profile else []
+    open_dashboard(profiles, watches=[tmp_path / "w"], store=tmp_path / "store", serving=Serving(), told=served.append)
+    ((view, address),) = served
+    assert address == front
+    assert view.watches.roots == (tmp_path / "w", tmp_path / "gapfinder-runs")
 
 
 def test_options_reach_the_server(opened, tmp_path):

@@ -36,6 +36,7 @@ def test_a_profile_is_added_once_and_listed(tmp_path, monkeypatch):
     assert added.stderr == f"Stored run 1 of main in {tmp_path}/.gapfinder/history.db\n"
     assert "there already: run 1 of main" in run("add", HEALTHY).stderr
     (only,) = json.loads(run("list", "--format", "json").stdout)["runs"]
+    assert "1 run measured it, of the 8 that it takes" in run("trend").stdout
     assert (only["id"], only["branch"], only["label"], only["source"], only["accepted"]) == (
         1,
         "main",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gapfinder.compare.history.change_points import SHORTEST_LEVEL, change_points
+from gapfinder.compare.history.change_points import change_points
+from gapfinder.compare.history.results import SHORTEST_LEVEL
 
 SEEDS = range(100)
 NOISE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboards.components.palette import BLANK, COPIES, Theme
-from dashboards.figures.style import duration_ticks, escaped, figure, marker
+from dashboards.figures.style import duration_ticks, escaped, figure, marker, share_ticks
 
 
 def test_names_are_shown_whole_and_are_no_markup():
@@ -27,6 +27,19 @@ def test_ticks_are_round_durations(least, most, texts):
     ticks = duration_ticks(most, least_ns=least)
     assert ticks["ticktext"] == texts
     assert all(least <= place <= most for place in ticks["tickvals"])
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "texts"),
+    [
+        (0.0, 1.0, ["0.0 %", "20.0 %", "40.0 %", "60.0 %", "80.0 %", "100.0 %"]),
+        (-0.01, 0.03, ["0.0 %", "1.0 %", "2.0 %", "3.0 %"]),
+        (0.566, 0.584, ["57.0 %", "57.5 %", "58.0 %"]),
+        (0.985, 1.015, ["98.5 %", "99.0 %", "99.5 %", "100.0 %"]),
+    ],
+)
+def test_ticks_are_round_shares(least, most, texts):
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in share_ticks(least, most)["ticktext"]] == texts
 
 
 @pytest.mark.parametrize("theme", Theme)

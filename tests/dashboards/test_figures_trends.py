@@ -43,8 +43,8 @@ def test_accepted_runs_are_apart_and_what_was_not_measured_is_no_point():
     line, accepted, others = made.data
     assert (list(line.x), list(line.y)) == ([0, 1, 2], [0.9, None, 0.4])  # no line over what was not measured
     assert (list(accepted.x), list(others.x)) == ([0], [2])
-    assert accepted.text == ("run 1: 90.0 %, first, 2026-01-01T00:00:00+00:00",)
-    assert others.text == ("run 3: 40.0 %, &lt;b&gt;, 2026-01-03T00:00:00+00:00",)
+    assert accepted.text == ("run 1: 90.0 %, first, 2026-01-01 00:00 UTC",)
+    assert others.text == ("run 3: 40.0 %, &lt;b&gt;, 2026-01-03 00:00 UTC",)
 
 
 def test_a_change_of_level_stands_between_the_runs():
@@ -61,6 +61,11 @@ def test_less_of_what_is_lost_is_better():
 def test_times_have_ticks_in_words():
     made = trend_figure(trend_of("step_p50"), names={}, theme=Theme.DARK)
     assert all(text.endswith("ns") for text in made.layout.yaxis.ticktext)
+
+
+def test_shares_have_ticks_with_the_space_of_every_percentage():
+    made = trend_figure(trend_of("overlap_ratio"), names={}, theme=Theme.DARK)
+    assert made.layout.yaxis.ticktext == tuple(f"{share}.0\N{NO-BREAK SPACE}%" for share in (40, 60, 80))
 
 
 def test_no_runs_make_an_empty_figure():

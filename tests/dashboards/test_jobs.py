@@ -145,7 +145,10 @@ def test_a_lost_worker_is_tried_once_more(store, tmp_path):
     assert (lost.state, lost.attempts, "was lost twice" in lost.message) == (JobState.FAILED, 2, True)
 
 
-def test_cancel_kills_the_worker_and_what_it_started(store, tmp_path):
+def test_cancel_kills_the_worker_and_what_it_started(store, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("GAPFINDER_CACHE", str(cache))
+    half = cache / ".1f-00.sqlite.abcd1234"
     profile = submitted(store, tmp_path, "endless")
     marker = tmp_path / "endless.marker"
     with running(store):
@@ -154,12 +157,15 @@ def test_cancel_kills_the_worker_and_what_it_started(store, tmp_path):
         worker, child = map(int, marker.read_text().split())
         assert is_alive(worker)
         assert is_alive(child)
+        half.mkdir(parents=True)
+        (cache / "1f-00.sqlite.lock").touch()
         Queue(store).cancel(job.id)
         assert store.profile(profile).job.state is JobState.CANCELLED
         deadline = time.monotonic() + PATIENCE_S
         while (is_alive(worker) or is_alive(child)) and time.monotonic() < deadline:
             time.sleep(0.05)
         awaited_empty(store.places.scratch)
+        assert not half.exists()
     assert not is_alive(worker)
     assert not is_alive(child)
     assert store.profile(profile).job.state is JobState.CANCELLED

@@ -117,17 +117,18 @@ def test_an_error_of_gapfinder_is_a_notice_and_no_traceback(monkeypatch, caplog)
     assert "secret" in caplog.text
 
 
-def test_a_click_on_a_step_leads_into_the_timeline_and_nowhere_else():
+@pytest.mark.parametrize("figure", ["steps-heat", "live-course"])
+def test_a_click_on_a_step_or_a_capture_leads_into_the_timeline_and_nowhere_else(figure):
     app = create_app(view_of(sample("slow_rank")))
     (output,) = [
         one
         for one in app.callback_map
-        if one.startswith("location.href@") and "clickData" in str(app.callback_map[one]["inputs"])
+        if one.startswith("location.href@") and app.callback_map[one]["inputs"][0]["id"] == figure
     ]
 
     def follow(target):
-        inputs = [("steps-heat", "clickData", {"points": [{"customdata": target}]})]
-        return post(app, output, inputs=inputs, changed=["steps-heat.clickData"])
+        inputs = [(figure, "clickData", {"points": [{"customdata": target}]})]
+        return post(app, output, inputs=inputs, changed=[f"{figure}.clickData"])
 
     target = "/p/1f/timeline?start=1&end=2&lane=0"
     assert updates(follow(target)) == {"location": {"href": target}}

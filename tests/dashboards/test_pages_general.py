@@ -261,7 +261,9 @@ def test_prepared_profiles_with_gpu_work_are_recorded_once(recording):
 def test_the_trend_of_a_metric_is_shown_with_its_runs(recording):
     shown = page_of(trends, recording, metric="step_p50")
     told = texts(shown).replace("\N{NO-BREAK SPACE}", " ")
-    assert "No lasting change" in told
+    assert "2 runs measured it, of the 8 that it takes to see its level change." in told
+    assert "2025-06-15 15:06 UTC" in told
+    assert "T15:06" not in told
     assert "Median step time" in told or "median step time" in told
     assert {"healthy", "slow_rank"} <= set(told.split())
     accept(recording.history, 1, accepted=True)

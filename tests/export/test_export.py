@@ -16,6 +16,7 @@ import pytest
 from gapfinder.capture.nsys import find_nsys
 from gapfinder.errors import InputError, NsysError
 from gapfinder.export import export_report
+from gapfinder.export.cache import remove_half_made
 from gapfinder.export.report_version import report_version
 
 # Answers --version; `export` counts its calls and copies a database, or does what $BEHAVIOUR says.
@@ -186,12 +187,24 @@ def test_a_killed_export_leaves_nothing_that_is_used_later(nsys, report, tmp_pat
     deadline = time.monotonic() + 20
     while not calls(nsys) and time.monotonic() < deadline:
         time.sleep(0.02)
+    remove_half_made()
+    (half,) = left_in(tmp_path / "cache")  # it is still being made
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert left_in(tmp_path / "cache") == [half]
     stub(tmp_path)
     exported = export_report(report)
     assert exported.read_bytes() == (nsys.parent / "database.sqlite").read_bytes()
     assert left_in(tmp_path / "cache") == [exported.name]
+
+
+def test_what_killed_processes_left_half_made_is_removed_and_nothing_else(nsys, report, tmp_path):
+    exported = export_report(report)
+    for name in (f".{exported.name}.abcd1234", ".other.sqlite.abcd1234"):
+        (tmp_path / "cache" / name).mkdir()
+        (tmp_path / "cache" / name / "half").touch()
+    remove_half_made()
+    assert sorted(left_in(tmp_path / "cache")) == [".other.sqlite.abcd1234", exported.name]  # no lock, so not ours
 
 
 def test_p57_an_unfinished_capture_goes_through_the_importer_beside_nsys(nsys, report, tmp_path):

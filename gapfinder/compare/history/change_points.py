@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.compare.history.results import ChangePoint
+from gapfinder.compare.history.results import SHORTEST_LEVEL, ChangePoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-
-SHORTEST_LEVEL = 4
-"""Runs that a level has at least."""
 
 _SHUFFLES = 9_999
 _PER_BATCH = 1_111

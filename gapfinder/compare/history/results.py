@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gapfinder.compare.metrics import Metric
 
+SHORTEST_LEVEL = 4
+"""Runs that a level has at least."""
+
 
 class Source(StrEnum):
     """What stored a run."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from gapfinder.compare.history.results import SHORTEST_LEVEL
 from gapfinder.compare.values import format_value
 from gapfinder.render.table import Column, Kind, Table
 from gapfinder.render.words import UNKNOWN, short_commit
-from gapfinder.units import format_count, format_duration, format_growth, format_share
+from gapfinder.units import format_count, format_duration, format_growth, format_share, format_written_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def runs_sheet(runs: Sequence[Run], *, store: str) -> Sheet:
 def _run_row(run: Run) -> tuple[str, ...]:
     return (
         str(run.id),
-        run.created,
+        format_written_moment(run.created),
         run.branch,
         "yes" if run.accepted else "no",
         short_commit(run.git_commit) or NOTHING,
@@ -76,8 +77,9 @@ def run_sheet(run: Run, snapshot: Snapshot, *, metrics: Mapping[str, float], kno
     gpus = f"{format_count(run.lanes, 'lane')} on {run.gpu_names or 'GPUs of unknown name'}"
     accepted = "accepted" if run.accepted else "not accepted"
     told = (
-        f"Run {run.id} of {run.branch}, {accepted}, measured {run.created}, stored by {run.source}. {gpus}, "
-        f"{format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}; label {run.label or NOTHING}."
+        f"Run {run.id} of {run.branch}, {accepted}, measured {format_written_moment(run.created)}, stored by "
+        f"{run.source}. {gpus}, {format_count(run.steps, 'step')}; commit {run.git_commit or 'not known'}; "
+        f"label {run.label or NOTHING}."
     )
     return Sheet(
         paragraphs=(told,),
@@ -108,8 +110,8 @@ def trend_sheet(trend: Trend) -> Sheet:
     metric = trend.metric
     values = [point.value for point in trend.points]
     changes = [_change_words(metric, point) for point in trend.points if point.change is not None]
-    levels = " ".join(changes) or "No lasting change of its level can be told from noise."
     unknown = values.count(None)
+    levels = " ".join(changes) or _without_change(len(values) - unknown)
     missing = f" {format_count(unknown, 'run')} could not measure it." if unknown else ""
     return Sheet(
         paragraphs=(
@@ -149,11 +151,19 @@ def trend_sheet(trend: Trend) -> Sheet:
     )
 
 
+def _without_change(measured: int) -> str:
+    """Return that no level changed, unless there are too few runs to see that at all."""
+    fewest = 2 * SHORTEST_LEVEL
+    if measured < fewest:
+        return f"{format_count(measured, 'run')} measured it, of the {fewest} that it takes to see its level change."
+    return "No lasting change of its level can be told from noise."
+
+
 def _point_row(metric: Metric, point: Point) -> tuple[str, ...]:
     run = point.run
     return (
         str(run.id),
-        run.created,
+        format_written_moment(run.created),
         short_commit(run.git_commit) or NOTHING,
         "yes" if run.accepted else "no",
         UNKNOWN if point.value is None else format_value(metric, point.value),
