@@ -1,8 +1,10 @@
 """A launcher as torchrun is: each rank in a network namespace of its own, which has a name and a network card.
 
-    python namespaces.py --ranks 3 --slow 2=20mbit program...
+    python namespaces.py --ranks 4 --slow 2=20mbit program...
+    python namespaces.py --ranks 4 --slow-link 1-3=20mbit program...
 
-The cards (veth) meet in a bridge; a slow one has a token bucket in front. It needs root, `ip`, `tc` and `unshare`.
+The cards (veth) meet in a bridge; a slow one has a token bucket in front. A slow link is a way around the bridge for
+two of them. It needs root, `ip`, `tc` and `unshare`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def can_shape() -> bool:
     if os.geteuid() != 0:
         return False
     try:
-        build(1, {0: "20mbit"})
+        build(1, {0: "20mbit"}, {})
     except (OSError, subprocess.CalledProcessError):
         return False
     finally:
@@ -32,7 +34,7 @@ def can_shape() -> bool:
     return True
 
 
-def build(ranks: int, slow: dict[int, str]) -> None:
+def build(ranks: int, slow: dict[int, str], slow_links: dict[tuple[int, int], str]) -> None:
     ip("link", "add", f"{NAME}br", "type", "bridge")
     ip("link", "set", f"{NAME}br", "up")
     for rank in range(ranks):
@@ -41,16 +43,30 @@ def build(ranks: int, slow: dict[int, str]) -> None:
         ip("link", "add", card, "type", "veth", "peer", "name", plug)
         ip("link", "set", plug, "master", f"{NAME}br", "up")
         ip("link", "set", card, "netns", space)
-        ip("-n", space, "addr", "add", f"10.77.0.{rank + 1}/24", "dev", card)
+        ip("-n", space, "addr", "add", f"{address(rank)}/24", "dev", card)
         ip("-n", space, "link", "set", card, "up")
         ip("-n", space, "link", "set", "lo", "up")
         if rank in slow:
-            bucket = ["tbf", "rate", slow[rank], "burst", "64kbit", "latency", "100ms"]
-            subprocess.run(
-                ["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", card, "root", *bucket],
-                check=True,
-                capture_output=True,
-            )
+            shape(space, card, slow[rank])
+    for (one, other), rate in slow_links.items():
+        ends = ((one, other, f"{NAME}x"), (other, one, f"{NAME}y"))
+        ip("link", "add", f"{NAME}x", "type", "veth", "peer", "name", f"{NAME}y")
+        for here, there, card in ends:
+            space = f"{NAME}n{here}"
+            ip("link", "set", card, "netns", space)
+            ip("-n", space, "link", "set", card, "up")
+            ip("-n", space, "route", "add", f"{address(there)}/32", "dev", card, "src", address(here))
+            shape(space, card, rate)
+
+
+def address(rank: int) -> str:
+    return f"10.77.0.{rank + 1}"
+
+
+def shape(space: str, card: str, rate: str) -> None:
+    bucket = ["tbf", "rate", rate, "burst", "64kbit", "latency", "100ms"]
+    inside = ["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", card, "root"]
+    subprocess.run([*inside, *bucket], check=True, capture_output=True)
 
 
 def clear(ranks: int) -> None:
@@ -66,7 +82,7 @@ def start(rank: int, ranks: int, program: list[str]) -> subprocess.Popen:
         "WORLD_SIZE": str(ranks),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": "10.77.0.1",
+        "MASTER_ADDR": address(0),
         "MASTER_PORT": "29500",
         "GLOO_SOCKET_IFNAME": f"{NAME}c{rank}",
     }
@@ -78,11 +94,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--slow", action="append", default=[], help="RANK=RATE")
+    parser.add_argument("--slow-link", action="append", default=[], help="RANK-RANK=RATE")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     slow = {int(rank): rate for rank, rate in (word.split("=") for word in given.slow)}
+    links = {tuple(map(int, pair.split("-"))): rate for pair, rate in (word.split("=") for word in given.slow_link)}
     try:
-        build(given.ranks, slow)
+        build(given.ranks, slow, links)
         running = [start(rank, given.ranks, given.program) for rank in range(given.ranks)]
         return max(abs(process.wait()) for process in running)
     finally:

@@ -42,14 +42,13 @@ def probe_command(command: Sequence[str], *, arguments: Sequence[str]) -> ProbeC
     rest, kind = tuple(command), None
     while rest and (launch := divide(rest)).kind is not None:
         kind, before, rest = launch.kind, (*before, *launch.before), launch.program
-    if kind is None:
-        is_torchrun = any(PurePath(word).name == "torchrun" for word in rest)
-        kept, left_out = rest, before
-    else:
-        is_torchrun = kind == "torchrun"
-        before = _as_script(before) if is_torchrun else before
-        kept, left_out = ((), rest) if is_torchrun else _divided(rest)
-    words = (*before, *kept)
+    left_out: tuple[str, ...] = ()
+    if kind == "torchrun":
+        before, rest, left_out = _as_script(before), (), rest
+    elif kind is not None:
+        rest, left_out = _divided(rest)
+    words = (*before, *rest)
+    is_torchrun = any(PurePath(word).name == "torchrun" for word in words) or kind == "torchrun"
     # torchrun runs a script with its own Python
     python = () if is_torchrun or _is_python(words[-1]) else (_python(),)
     return ProbeCommand(words=(*words, *python, str(PROBE), *arguments), left_out=left_out)
@@ -57,7 +56,8 @@ def probe_command(command: Sequence[str], *, arguments: Sequence[str]) -> ProbeC
 
 def _as_script(before: tuple[str, ...]) -> tuple[str, ...]:
     """Leave out the options of torchrun that say that what follows is no script."""
-    start = before.index("-m") + 2 if "-m" in before and before[before.index("-m") + 1].startswith("torch.") else 0
+    modules = [at for at, word in enumerate(before) if word.startswith("torch.distributed.")]
+    start = modules[0] + 1 if modules else 0
     return (*before[:start], *(word for word in before[start:] if word.replace("_", "-") not in _OTHER_PROGRAMS))
 
 

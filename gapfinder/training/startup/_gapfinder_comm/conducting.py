@@ -57,21 +57,31 @@ def _whole(operation: str, size: int, *, ranks: int) -> int:
 
 def _sweep(operation: str, *, sizes: list[int], backend: str, until: float, report: dict[str, Any]) -> Orders:
     """Measure sizes, small ones first, until one would take longer than there is time."""
-    before: tuple[int, int] | None = None
+    known: list[tuple[int, int]] = []
     for at, size in enumerate(sizes):
         left_ns = 1e9 * (until - time.monotonic())
-        # Two operations to see how long it takes, and one to warm up before the fewest that count.
-        if before is not None and before[1] * size / before[0] * (_FEWEST + 3) > left_ns:
+        if known and 2 * _expected(size, known=known) > left_ns:
             report["skipped"] += [{"operation": operation, "bytes": other} for other in sizes[at:]]
             return
         at_once = _AT_ONCE if backend == "nccl" and size < _SMALL else 1
         order = {"operation": operation, "bytes": size, "at_once": at_once}
-        first = _slowest((yield {**order, "repeats": 1}))
-        share = left_ns / (len(sizes) - at)
-        repeats = int(max(_FEWEST, min(_MOST, share / (first * at_once) - 3)))
-        ns = _slowest((yield {**order, "repeats": repeats}))
+        ns, repeats = _slowest((yield {**order, "repeats": 1})), 1
+        share = 1e9 * (until - time.monotonic()) / (len(sizes) - at)
+        affordable = int(share / (ns * at_once)) - 1  # one more warms up
+        if affordable >= _FEWEST:
+            repeats = min(_MOST, affordable)
+            ns = _slowest((yield {**order, "repeats": repeats}))
         report["collectives"].append({"operation": operation, "bytes": size, "ns": ns, "repeats": repeats})
-        before = size, ns
+        known.append((size, ns))
+
+
+def _expected(size: int, *, known: list[tuple[int, int]]) -> float:
+    """Return the ns that a size should take: on the line through the last two, as the first may be all latency."""
+    last_size, last_ns = known[-1]
+    if len(known) == 1:
+        return last_ns
+    before_size, before_ns = known[-2]
+    return last_ns + max(0.0, (last_ns - before_ns) / (last_size - before_size)) * (size - last_size)
 
 
 def _slowest(answers: dict[int, list[int]]) -> int:
