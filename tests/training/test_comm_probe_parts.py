@@ -47,7 +47,7 @@ class Clock:
         return self.now
 
 
-def conducted(monkeypatch, hosts, *, pair_ns, collective_ns=lambda order: 1_000_000, **how):
+def conducted(monkeypatch, hosts, *, pair_ns, collective_ns=lambda _: 1_000_000, **how):
     """Return the orders and the report, with ranks that take the time that they are told to."""
     clock, orders, answers = Clock(), [], None
     monkeypatch.setattr(conducting, "time", clock)
@@ -70,7 +70,7 @@ def conducted(monkeypatch, hosts, *, pair_ns, collective_ns=lambda order: 1_000_
 
 
 def test_where_all_is_alike_each_pair_is_measured_twice(monkeypatch):
-    orders, report, _ = conducted(monkeypatch, "aaaa", pair_ns=lambda sender, receiver: 4_000_000)
+    orders, report, _ = conducted(monkeypatch, "aaaa", pair_ns=lambda *_: 4_000_000)
     assert [row[:2] for row in report["pairs"]] == [list(pair) for pair in combinations(range(4), 2)]
     assert {tuple(row[2:4]) for row in report["pairs"]} == {(4_000_000, 4_000_000)}
     assert {row[5] for row in report["pairs"]} == {2}
@@ -112,7 +112,7 @@ def test_nothing_new_begins_after_the_time(monkeypatch):
     orders, report, took = conducted(
         monkeypatch,
         "abcdef",
-        pair_ns=lambda sender, receiver: 2 * 10**9,
+        pair_ns=lambda *_: 2 * 10**9,
         collective_ns=lambda order: order["bytes"] * 1_000,
         seconds=20.0,
     )
@@ -123,9 +123,7 @@ def test_nothing_new_begins_after_the_time(monkeypatch):
 
 
 def test_sizes_are_shared_evenly_and_small_ones_follow_each_other_on_gpus(monkeypatch):
-    orders, report, _ = conducted(
-        monkeypatch, "abc", pair_ns=lambda sender, receiver: 10**6, backend="nccl", sizes=[1_000, 10**9]
-    )
+    orders, report, _ = conducted(monkeypatch, "abc", pair_ns=lambda *_: 10**6, backend="nccl", sizes=[1_000, 10**9])
     gathered = [one["bytes"] for one in report["collectives"] if one["operation"] == "all-gather"]
     assert gathered == [996, 999_999_996]
     assert {(order["bytes"] < 10**6, order["at_once"]) for order in orders if "pairs" not in order} == {
@@ -157,7 +155,7 @@ def test_without_an_address_nothing_is_guessed():
 
 def test_no_line_is_longer_than_a_pipe_takes_at_once(monkeypatch):
     lines = []
-    monkeypatch.setattr(os, "write", lambda stream, data: lines.append(data))
+    monkeypatch.setattr(os, "write", lambda _, data: lines.append(data))
     Teller(1_023).result({"pairs": [[one, other, one * other] for one, other in combinations(range(200), 2)]})
     Teller(1_023).failed(ValueError("no\nway" * 1_000))
     assert len(lines) > 2

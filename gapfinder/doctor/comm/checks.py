@@ -107,7 +107,7 @@ def _backend(probed: Probed) -> Verdict:
 def _cards(probed: Probed) -> Verdict:
     kinds = judge(_of(probed))
     if not any(kind.knows_cards for kind in kinds):
-        return not_checked("it takes three ranks to tell which of them is slow")
+        return not_checked("too few pairs to compare: it takes all those of three ranks")
     cards = [card for kind in kinds for card in kind.cards]
     return summed_up(
         (
@@ -142,7 +142,7 @@ def _times(typical: float, slow: float) -> str:
 def _links(probed: Probed) -> Verdict:
     kinds = judge(_of(probed))
     if not any(kind.knows_links for kind in kinds):
-        return not_checked("it takes three pairs of ranks whose cards are not slow")
+        return not_checked("too few pairs to compare: it takes three of ranks that are not slow")
     ratio = RATIOS[_of(probed).backend]
     advice = "Both are fast with others, so it is what is between them: cable, switch port or route; between GPUs of "
     advice += "one host, `nvidia-smi nvlink -s` and `nvidia-smi topo -m`."

@@ -36,7 +36,7 @@ def why_lost(heard: Heard, *, now: float, waited_s: float | None, exit_code: int
         first = heard.ranks[heard.failures[0]]
         return f"{_named(first)} failed first, {_doing(first)}: {first.error}"
     if missing:
-        others = ", ".join(_named(rank) for rank in list(heard.ranks.values())[:3])
+        others = ", ".join(_named(rank) for _, rank in sorted(heard.ranks.items())[:3])
         return f"{format_ranks(missing)} never came: {came} ({others}), and {ended}"
     if silent and len(silent) < world:
         told = "; ".join(f"{_named(rank)} {_doing(rank)}" for rank in silent)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gapfinder.doctor.comm.measured import Measured
 
 _LOOK_S = 0.1
+_LAUNCHER = 10  # times as long: it may load modules, pull an image or wait for its turn before any rank begins
 _GRACE_S, _LAST_GRACE_S = 3.0, 10.0
 _DRAIN_S = 2.0
 _PROC = Path("/proc")
@@ -145,7 +146,7 @@ def _wait(
         time.sleep(_LOOK_S)
         show(heard.stage)
         still_s = time.monotonic() - heard.moved_at
-        if still_s > patience_s:
+        if still_s > (patience_s if heard.ranks else _LAUNCHER * patience_s):
             return still_s
     return None
 
