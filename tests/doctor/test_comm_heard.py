@@ -8,19 +8,23 @@ import zlib
 
 import pytest
 
+from gapfinder.doctor import Status
+from gapfinder.doctor.comm import checks_of
 from gapfinder.doctor.comm.heard import Heard
 from gapfinder.doctor.comm.lost import why_lost
+from gapfinder.doctor.comm.session import _outcome
 
 
 def word(rank: int, what: str, **told) -> str:
     return "@gapfinder-comm " + json.dumps({"rank": rank, "word": what, **told}) + "\n"
 
 
-def heard(*words: tuple, ranks: int = 3, world: int = 3) -> Heard:
+def heard(*words: tuple, ranks: int = 3, world: int = 3, is_spread: bool = False) -> Heard:
     """Ranks that all came at second 0, and the words (second, rank, what, told) after."""
     result = Heard(now=0.0)
     for rank in range(ranks):
-        result.take(word(rank, "hello", world_size=world, host=f"node{rank}", pid=100 + rank), now=0.0)
+        hello = {"world_size": world, "host": f"node{rank}", "pid": 100 + rank, "is_spread": is_spread}
+        result.take(word(rank, "hello", **hello), now=0.0)
     for second, rank, what, told in words:
         assert result.take(word(rank, what, **told), now=float(second))
     return result
@@ -36,7 +40,7 @@ def stages(name: str, *ranks: int, at: int = 1) -> list[tuple]:
 
 def test_launchers_may_write_around_a_line():
     result = Heard(now=0.0)
-    hello = word(1, "hello", world_size=2, host="b", pid=7)
+    hello = word(1, "hello", world_size=2, host="b", pid=7, is_spread=False)
     assert result.take(f"[1,1]<stdout>:{hello.strip()}\x1b[0m\n", now=1.0)
     assert (result.world_size, result.ranks[1].host) == (2, "b")
     for other in ("NCCL INFO Bootstrap\n", "@gapfinder-comm {torn\n", "@gapfinder-comm\n", ""):
@@ -65,6 +69,24 @@ def test_a_rank_that_never_came():
     assert why_lost(result, now=60.0, waited_s=60.0, exit_code=None) == (
         "rank 2 never came: 2 of 3 ranks began (rank 0 (node0), rank 1 (node1)), and nothing moved for 60 s"
     )
+
+
+def test_a_rank_that_another_torchrun_may_have():
+    result = heard(*beats(0, 1, until=60), ranks=2, is_spread=True)
+    told = why_lost(result, now=60.0, waited_s=60.0, exit_code=None)
+    assert told.startswith("rank 2 never came, or torchrun on another node has them: 2 of 3 ranks began")
+
+
+def test_the_node_without_rank_0_has_no_result_and_no_failure():
+    result = heard(*((5, rank, "done", {}) for rank in (1, 2)), is_spread=True)
+    del result.ranks[0]
+    outcome = _outcome(result, now=6.0, waited=None, exit_code=0)
+    assert (outcome.measured, outcome.lost) == (None, "")
+    (seen,) = {(check.status, check.seen) for check in checks_of(outcome, link=None)}
+    assert seen[0] is Status.NOT_CHECKED
+    assert seen[1].endswith("the result is on that of rank 0")
+    result.is_spread = False
+    assert _outcome(result, now=6.0, waited=None, exit_code=0).lost.startswith("rank 0 never came")
 
 
 def test_a_rank_that_stands_still():

@@ -42,6 +42,7 @@ class Heard:
     Attributes:
         ranks: those that came, by rank.
         world_size: how many there should be; None while none has come.
+        is_spread: other launchers may have started the ranks that do not come, and nothing is heard of those.
         stage: what was begun last of all.
         moved_at: when something was begun or ended last.
         failures: ranks that failed, the first one first.
@@ -50,6 +51,7 @@ class Heard:
     def __init__(self, *, now: float) -> None:
         self.ranks: dict[int, HeardRank] = {}
         self.world_size: int | None = None
+        self.is_spread = False
         self.stage = "starting"
         self.moved_at = now
         self.failures: list[int] = []
@@ -79,7 +81,7 @@ class Heard:
     def _hear(self, said: dict[str, Any], *, now: float) -> None:
         number, word = said["rank"], said["word"]
         if word == "hello":
-            self.world_size = said["world_size"]
+            self.world_size, self.is_spread = said["world_size"], said["is_spread"]
             self.ranks[number] = HeardRank(rank=number, host=said["host"], pid=said["pid"], heard_at=now)
         rank = self.ranks.get(number)
         if rank is None:

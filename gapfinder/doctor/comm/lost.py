@@ -37,7 +37,8 @@ def why_lost(heard: Heard, *, now: float, waited_s: float | None, exit_code: int
         return f"{_named(first)} failed first, {_doing(first)}: {first.error}"
     if missing:
         others = ", ".join(_named(rank) for _, rank in sorted(heard.ranks.items())[:3])
-        return f"{format_ranks(missing)} never came: {came} ({others}), and {ended}"
+        what = "never came, or torchrun on another node has them" if heard.is_spread else "never came"
+        return f"{format_ranks(missing)} {what}: {came} ({others}), and {ended}"
     if silent and len(silent) < world:
         told = "; ".join(f"{_named(rank)} {_doing(rank)}" for rank in silent)
         return f"without a last word, {'died' if waited_s is None else 'stopped answering'}: {told}; {ended}"

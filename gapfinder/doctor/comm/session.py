@@ -54,6 +54,8 @@ class ProbeRequest:
 class Probed:
     """What came of it: a measurement, or the sentence that says why there is none.
 
+    With neither, the ranks that were started here have done their part, and rank 0 is elsewhere.
+
     Attributes:
         exit_code: of the launcher; None where it was given up.
     """
@@ -102,6 +104,8 @@ def _outcome(heard: Heard, *, now: float, waited: float | None, exit_code: int) 
         raise InputError(
             f"{what} before any rank began; its own words are above, and try the same launcher with a program of yours"
         )
+    if 0 not in heard.ranks and heard.is_spread and all(rank.last_word == "done" for rank in heard.ranks.values()):
+        return Probed(measured=None, lost="", exit_code=code)
     lost = why_lost(heard, now=now, waited_s=waited, exit_code=code)
     return Probed(measured=None, lost=lost, exit_code=code)
 

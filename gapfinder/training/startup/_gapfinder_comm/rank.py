@@ -31,7 +31,9 @@ def run(place: Any, *, wanted: Wanted) -> int:
     """Return the exit code of the rank at `place`."""
     teller, host = Teller(place.rank), os.uname().nodename
     teller.start_beating()
-    teller.say("hello", world_size=place.world_size, host=host, pid=os.getpid())
+    # torchrun on several nodes is started on each of them, and each passes on only its own ranks' words
+    groups = os.environ.get("GROUP_WORLD_SIZE", "1")
+    teller.say("hello", world_size=place.world_size, host=host, pid=os.getpid(), is_spread=groups != "1")
     try:
         _measure(place, host=host, wanted=wanted, teller=teller)
     except Exception as error:  # noqa: BLE001 - whatever it is, gapfinder has to say whose it was
