@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 LAUNCHER = (sys.executable, str(TESTS / "launching_ranks.py"))
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
-QUICK = ("--seconds", "3", "--sizes", "1kB,256kB")
+QUICK = ("--seconds", "4", "--sizes", "1kB,256kB")
 
 
 def run(*words, path: Path | None = None, **variables):
@@ -45,25 +45,25 @@ def ranks_left() -> list[int]:
 
 
 def test_a_healthy_job_names_nothing_and_its_numbers_agree():
-    done = run(*QUICK, "--format", "json", "--", *TORCHRUN, "--nproc-per-node", 3, "train.py")
+    done = run(*QUICK, "--format", "json", "--", *TORCHRUN, "--nproc-per-node", 4, "train.py")
     report = json.loads(done.stdout)
     assert [check["code"] for check in report["checks"]] == list(CODES)
     assert (done.returncode, report["failures"]) == (0, 0), report["checks"]
     assert "in place of 'train.py', every rank runs gapfinder's own program" in done.stderr
     found = report["communication"]
-    assert (found["backend"], [rank["rank"] for rank in found["ranks"]]) == ("gloo", [0, 1, 2])
-    factors = {"all-reduce": 4 / 3, "all-gather": 2 / 3}
+    assert (found["backend"], [rank["rank"] for rank in found["ranks"]]) == ("gloo", [0, 1, 2, 3])
+    factors = {"all-reduce": 3 / 2, "all-gather": 3 / 4}
     assert {(one["operation"], one["size_bytes"]) for one in found["collectives"]} == {
         ("all-reduce", 1_000),
         ("all-reduce", 256_000),
-        ("all-gather", 996),
-        ("all-gather", 255_996),
+        ("all-gather", 992),
+        ("all-gather", 256_000),
     }
     for one in found["collectives"]:
         speed = one["size_bytes"] / (one["time_ns"] / 1e9)
         assert one["algorithm_bandwidth"] == pytest.approx(speed)
         assert one["bus_bandwidth"] == pytest.approx(speed * factors[one["operation"]])
-    assert [pair["ranks"] for pair in found["pairs"]] == [[0, 1], [0, 2], [1, 2]]
+    assert [pair["ranks"] for pair in found["pairs"]] == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     assert all(0 < pair["latency_ns"] < 10**9 < pair["there_bandwidth"] * 1e3 for pair in found["pairs"])
     described = set(re.findall(r"^\| `communication\.([a-z_.\[\]]+)` \|", document(), re.MULTILINE))
     assert described == names(found)

@@ -107,6 +107,14 @@ def test_too_many_slow_pairs_are_a_warning():
     assert (status, seen[:30]) == (Status.WARNING, "8 of 28 pairs between hosts ar")
 
 
+def test_what_is_uneven_without_one_cause_is_a_warning():
+    status, seen = said(measured("abcd", both("2-3", 4_000.0)))["comm-links"]  # two cards are slow, or a pair is fast
+    assert (status, seen) == (
+        Status.WARNING,
+        "pairs between hosts differ by 4.0 times, and no single card or link explains it",
+    )
+
+
 def test_the_given_link_is_that_between_hosts_where_there_are_several():
     result = measured("aabb", both("0-1 2-3", 40_000.0))
     assert said(result, link="10Gb/s")["comm-given"] == (

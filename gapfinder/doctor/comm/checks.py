@@ -159,6 +159,15 @@ def _links(probed: Probed) -> Verdict:
         for kind in kinds
         if kind.many
     ]
+    found += [
+        warning(
+            f"pairs {_where(kind)} differ by {kind.fastest.bandwidth / kind.slowest.bandwidth:.1f} times, and no "
+            "single card or link explains it",
+            advice="Compare with how the machines are wired, and measure again while they do nothing else.",
+        )
+        for kind in kinds
+        if kind.is_uneven and not (kind.cards or kind.links or kind.many)
+    ]
     return summed_up(found, otherwise=f"none is {ratio:g} times slower than the median of the pairs")
 
 

@@ -65,6 +65,7 @@ class Kind:
         slowest, typical, fastest: bytes per second of a pair, in its slower direction.
         latency_ns: median of the pairs.
         many: pairs that are slow in the same way, too many to be faults.
+        is_uneven: the slowest pair is slow against the fastest one, whatever explains it.
         knows_cards, knows_links: whether there was enough to compare.
     """
 
@@ -77,6 +78,7 @@ class Kind:
     cards: tuple[SlowCard, ...]
     links: tuple[SlowLink, ...]
     many: int
+    is_uneven: bool
     knows_cards: bool
     knows_links: bool
 
@@ -103,16 +105,19 @@ def _kind(pairs: Sequence[PairTime], *, hosts: Sequence[str], ratio: float) -> K
     found = find_slow({pair.ranks: pair.bandwidth for pair in left}, ratio=ratio)
     cards += _cards(found, pairs=left, hosts=hosts, ratio=ratio)
     links += _links(found, pairs=left, hosts=hosts, ratio=ratio)
+    by_speed = sorted(pairs, key=lambda pair: pair.bandwidth)
+    slowest, fastest = by_speed[0], by_speed[-1]
     return Kind(
         is_within=is_within,
         pairs=len(pairs),
-        slowest=min(pairs, key=lambda pair: pair.bandwidth),
+        slowest=slowest,
         typical=median(pair.bandwidth for pair in pairs),
-        fastest=max(pairs, key=lambda pair: pair.bandwidth),
+        fastest=fastest,
         latency_ns=round(median(pair.latency_ns for pair in pairs)),
         cards=tuple(cards),
         links=tuple(links),
         many=found.many,
+        is_uneven=slowest.bandwidth * ratio <= fastest.bandwidth,
         knows_cards=whole.knows_nodes or found.knows_nodes,
         knows_links=whole.knows_links or found.knows_links,
     )

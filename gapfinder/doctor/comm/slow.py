@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median, median_high
+from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,11 +64,12 @@ def find_slow(speeds: Speeds, *, ratio: float) -> Slow:
 def _typical_without(node: int, *, partners: Mapping[int, Mapping[int, float]]) -> float | None:
     """Return the median over the other nodes of their medians, of pairs without `node`.
 
-    Upper medians: where half of a node's pairs are with another slow node, the other half tells what it can do.
+    Lower medians: of four nodes, all pairs but one are slow when two nodes are slow, and also when one pair had a good
+    moment; nobody can tell which.
     """
     medians = []
     for other, its in partners.items():
         speeds = [speed for partner, speed in its.items() if partner != node]
         if other != node and speeds:
-            medians.append(median_high(speeds))
-    return median_high(medians) if medians else None
+            medians.append(median_low(speeds))
+    return median_low(medians) if medians else None

@@ -25,7 +25,8 @@ _COLLECTIVES_SHARE = 0.4
 # On a GPU, starting an operation takes as long as a small one: several are started before the host waits.
 _AT_ONCE, _SMALL = 20, 1_000_000
 _SUSPECT = 1.3
-_AGAIN = 3  # times that a suspect is measured once more
+# What disturbs a machine passes; what is broken stays so: suspects are measured again and again, some time apart.
+_AGAIN, _APART_S = 10, 0.5
 
 
 def conduct(hosts: list[str], *, backend: str, sizes: list[int], seconds: float) -> Orders:
@@ -114,10 +115,13 @@ class _Pairs:
                 return
             yield from self._turn(turn, repeats=repeats)
         for _ in range(_AGAIN):
-            for pair in self._suspects():
+            suspects = self._suspects()
+            if suspects:
+                time.sleep(_APART_S)
+            for pair in suspects:
                 if time.monotonic() > until:
                     return
-                yield from self._turn([pair], repeats=repeats)
+                yield from self._turn([pair], repeats=_FEWEST)
 
     def rows(self) -> Iterator[list[int]]:
         """Yield what is known: two ranks, ns from the first to the second and back, latency, times measured."""
