@@ -177,7 +177,7 @@ def test_what_cannot_be_measured_is_refused_in_a_line():
 def test_a_launcher_that_starts_no_rank_is_no_finding():
     done = run("--", "false")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the launcher ended with exit code 1 before any rank began" in done.stderr
+    assert "the launcher ended with exit code 1 before any rank was heard" in done.stderr
     alone = run("--", *LAUNCHER, "--ranks", 1, sys.executable)
     assert (alone.returncode, alone.stdout) == (2, "")
     assert "a single rank, which has nobody to talk to" in alone.stderr

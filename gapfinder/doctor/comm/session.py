@@ -102,7 +102,8 @@ def _outcome(heard: Heard, *, now: float, waited: float | None, exit_code: int) 
     if not heard.ranks:
         what = f"the launcher ended with exit code {code}" if waited is None else f"{waited:.0f} s passed"
         raise InputError(
-            f"{what} before any rank began; its own words are above, and try the same launcher with a program of yours"
+            f"{what} before any rank was heard; its own words are above. Try the same launcher with a program of "
+            "yours, and let it pass on the standard output of ranks"
         )
     if 0 not in heard.ranks and heard.is_spread and all(rank.last_word == "done" for rank in heard.ranks.values()):
         return Probed(measured=None, lost="", exit_code=code)
@@ -117,7 +118,7 @@ def _arguments(request: ProbeRequest, *, token: str) -> Sequence[str]:
     return (
         *("--token", token),
         *("--port", str(port)),
-        *("--sizes", ",".join(map(str, request.sizes))),
+        *(("--sizes", ",".join(map(str, request.sizes))) if request.sizes else ()),
         *("--seconds", f"{request.seconds:g}"),
         *("--patience", f"{request.patience_s:g}"),
     )
