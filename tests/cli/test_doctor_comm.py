@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 LAUNCHER = (sys.executable, str(TESTS / "launching_ranks.py"))
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
-QUICK = ("--seconds", "4", "--sizes", "1kB,256kB")
+QUICK = ("--seconds", "3", "--sizes", "1kB,256kB")
 
 
 def run(*words, path: Path | None = None, **variables):
@@ -87,7 +87,7 @@ if os.environ.get("RANK") == "1":
     pass_on = dist.batch_isend_irecv
 
     def delayed(operations):
-        time.sleep(sum(operation.tensor.numel() for operation in operations) / 1e7)
+        time.sleep(sum(operation.tensor.numel() for operation in operations) / 4e6)
         return pass_on(operations)
 
     dist.batch_isend_irecv = delayed
@@ -97,27 +97,27 @@ if os.environ.get("RANK") == "1":
 @pytest.mark.skipif(namespaces.can_shape(), reason="a shaped card is there, which is more than a delay")
 def test_a_rank_whose_transport_is_delayed_is_named(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(DELAYED)
-    done = run(*QUICK, "--", *LAUNCHER, "--ranks", 3, sys.executable, path=tmp_path)
+    how = ("--seconds", 5, "--sizes", "1kB")
+    done = run(*how, "--", *LAUNCHER, "--ranks", 3, sys.executable, path=tmp_path)
     text = " ".join(done.stdout.split())
     assert done.returncode == 1
     assert re.search(
-        r"FAILURE slow cards and hosts rank 1 \(.+?\) is slow within its host: at best [34].\.\d\d MB/s", text
+        r"FAILURE slow cards and hosts rank 1 \(.+?\) is slow within its host: at best 1[0-6]\.\d\d MB/s", text
     )
     assert "FAILURE slow links" not in text
-    assert text.endswith("1 failure, 0 warnings, 4 ok, 2 not checked.")
 
 
 @pytest.mark.skipif(not namespaces.can_shape(), reason="needs root, ip, tc and network namespaces")
 def test_a_host_behind_a_slow_card_is_named():
-    shaped = ("--ranks", 3, "--slow", "2=200mbit", sys.executable)
-    how = ("--seconds", 6, "--sizes", "1kB", "--link", "1Gb/s")
+    shaped = ("--ranks", 3, "--slow", "2=300mbit", sys.executable)
+    how = ("--seconds", 4, "--sizes", "1kB", "--link", "1Gb/s")
     done = run(*how, "--", sys.executable, TESTS / "namespaces.py", *shaped)
     text = " ".join(done.stdout.split())
     assert done.returncode == 1
     named = re.search(r"rank 2 \(node2\) is slow with every rank: at best (\S+) MB/s when sending", text)
-    assert 12 < float(named[1]) < 26  # of 25 MB/s
+    assert 15 < float(named[1]) < 39  # of 37.5 MB/s
     assert "3 ranks on 3 hosts: node0, node1, node2" in text
-    assert re.search(r"the slowest is of ranks [01] and 2: \S+ MB/s, [12]\d\.\d %", text)
+    assert re.search(r"the slowest is of ranks [01] and 2: \S+ MB/s, [123]\d\.\d %", text)
 
 
 FATES = """
