@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from gapfinder.cli.doctor_comm import comm_options, measured_report, require_comm
+from gapfinder.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gapfinder.cli.doctor_comm import CommWanted
     from gapfinder.doctor import Check, Machine
 
 _FAILED = 1
-_SCHEMA_VERSION = 1
 
 
-@click.command()
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--format", "form", type=click.Choice(("text", "json")), default="text", help="Kind of report; text when not given."
 )
@@ -37,22 +39,46 @@ _SCHEMA_VERSION = 1
     help="A DeepSpeed configuration (JSON) whose ZeRO settings are judged as well.",
 )
 @click.option("--nsys", metavar="PATH", help="The nsys to look at, in place of the newest that is found.")
-def doctor(*, form: str, output: Path, deepspeed: Path | None, nsys: str | None) -> None:
-    """Check this machine before a long training.
+@comm_options
+def doctor(  # noqa: PLR0913 (one for each option)
+    command: tuple[str, ...],
+    *,
+    form: str,
+    output: Path,
+    deepspeed: Path | None,
+    nsys: str | None,
+    wanted: CommWanted,
+) -> None:
+    """Check this machine before a long training, or the communication of its ranks.
 
     What is looked at: nsys, GPUs, network, versions, names, space and limits. It only reads. What could not be looked
     at is told as "not checked", and is neither good nor bad.
 
+    With --comm, the launcher after -- (torchrun, mpirun or srun, with its options) starts a small program as every
+    rank, which measures collectives and all pairs of ranks: what is slow is named.
+
     \b
     Exit codes: 0 no failure (warnings do not count), 1 a failure, 2 bad input.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
-    from gapfinder.doctor import Status, examine, this_machine
+    if wanted.comm:
+        if deepspeed is not None or nsys is not None or output != Path():
+            raise InputError("--comm looks at communication only; leave --output, --deepspeed and --nsys out")
+        checks, report = measured_report(command, wanted=wanted, form=form)
+    else:
+        require_comm(command, wanted=wanted)
+        checks, report = _examined(output=output, deepspeed=deepspeed, nsys=nsys, form=form)
+    click.echo(report, nl=False)
+    if any(check.status == "failure" for check in checks):
+        raise click.exceptions.Exit(_FAILED)
+
+
+def _examined(*, output: Path, deepspeed: Path | None, nsys: str | None, form: str) -> tuple[Sequence[Check], str]:
+    from gapfinder.cli.doctor_text import checks_json, render_checks
+    from gapfinder.doctor import examine, this_machine
 
     machine = this_machine(output=output, nsys=nsys)
     checks = list(_shown(examine(machine, configuration=deepspeed), machine=machine))
-    click.echo(_json(checks) if form == "json" else _text(checks), nl=False)
-    if any(check.status is Status.FAILURE for check in checks):
-        raise click.exceptions.Exit(_FAILED)
+    return checks, checks_json(checks) if form == "json" else render_checks(checks)
 
 
 def _shown(checks: Iterator[Check], *, machine: Machine) -> Iterator[Check]:
@@ -64,23 +90,3 @@ def _shown(checks: Iterator[Check], *, machine: Machine) -> Iterator[Check]:
         for check in checks:
             status.update(f"Checking {machine.host_name}: {check.area}")
             yield check
-
-
-def _text(checks: list[Check]) -> str:
-    from gapfinder.cli.doctor_text import render_checks
-
-    return render_checks(checks)
-
-
-def _json(checks: list[Check]) -> str:
-    from gapfinder.doctor import Status
-
-    counts = {status: sum(check.status is status for check in checks) for status in Status}
-    report = {
-        "schema_version": _SCHEMA_VERSION,
-        "checks": [asdict(check) for check in checks],
-        "failures": counts[Status.FAILURE],
-        "warnings": counts[Status.WARNING],
-        "not_checked": counts[Status.NOT_CHECKED],
-    }
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"

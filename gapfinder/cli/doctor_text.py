@@ -1,8 +1,10 @@
-"""Checks as plain text: by area, worst first, in a table of at most 100 columns, and one line that sums up."""
+"""Checks as JSON, and as plain text: by area, worst first, at most 100 columns wide, and one line that sums up."""
 
 from __future__ import annotations
 
+import json
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gapfinder.doctor import Area, Status
@@ -11,9 +13,11 @@ from gapfinder.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from gapfinder.doctor import Check
 
+_SCHEMA_VERSION = 1
 _WIDTH = 100
 _SHOWN = {Status.FAILURE: "FAILURE", Status.WARNING: "WARNING", Status.NOT_CHECKED: "not checked", Status.OK: "ok"}
 _STATUS_WIDTH = max(map(len, _SHOWN.values())) + 2
@@ -23,6 +27,20 @@ def render_checks(checks: Sequence[Check]) -> str:
     """Return a report of all checks."""
     title_width = max(len(check.title) for check in checks) + 2
     return "".join(f"{line}\n" for line in _report(checks, title_width=title_width))
+
+
+def checks_json(checks: Sequence[Check], **more: Any) -> str:  # noqa: ANN401 (whatever JSON can hold)
+    """Return all checks as one object of JSON, with what else belongs to the report."""
+    counts = {status: sum(check.status is status for check in checks) for status in Status}
+    report = {
+        "schema_version": _SCHEMA_VERSION,
+        "checks": [asdict(check) for check in checks],
+        "failures": counts[Status.FAILURE],
+        "warnings": counts[Status.WARNING],
+        "not_checked": counts[Status.NOT_CHECKED],
+        **more,
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
 def _report(checks: Sequence[Check], *, title_width: int) -> Iterator[str]:

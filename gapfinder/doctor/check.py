@@ -34,6 +34,7 @@ class Area(StrEnum):
     SPACE = "Space"
     LIMITS = "Limits, CPUs and clock"
     DEEPSPEED = "DeepSpeed"
+    COMMUNICATION = "Communication"
 
 
 class NotCheckedError(Exception):
