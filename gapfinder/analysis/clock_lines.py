@@ -96,7 +96,7 @@ def usual_distance(distances: Int64s) -> int:
 
 
 def _medians(values: Floats) -> Floats:
-    """Return the medians of as many equal parts of `values` (shape (n,)) as there are points; longer ones come first."""
+    """Return the medians of as many parts of `values` (shape (n,)) as there are points, those with one more first."""
     count = min(len(values), _MOST_POINTS)
     length, longer = divmod(len(values), count)
     edge = longer * (length + 1)

@@ -105,7 +105,9 @@ def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
 
 def _search(one: Ends, theirs: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
     """Return the line by the operations of some kinds (shape (kinds, 2)) alone; `theirs` are only those."""
-    mine = {(operation, communicator): one.of_kind(operation, communicator) for operation, communicator in kinds.tolist()}
+    mine = {
+        (operation, communicator): one.of_kind(operation, communicator) for operation, communicator in kinds.tolist()
+    }
     chunks = np.array_split(np.arange(len(theirs)), max(1, min(_MOST_CHUNKS, len(theirs) // _CHUNK)))
     parts = [Ends(theirs.ends[rows], theirs.kinds[rows]) for rows in (chunk[:_MOST_IN_CHUNK] for chunk in chunks)]
     peaks = [_peak(*_distances(mine, part, reach=reach)) for part in parts]
@@ -128,7 +130,7 @@ def _distances(by_kind: dict[tuple[int, int], Int64s], other: Ends, *, reach: in
         own = other.of_kind(operation, communicator)
         first, last = np.searchsorted(ends, own - reach), np.searchsorted(ends, own + reach, side="right")
         counts = last - first
-        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+        place = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         times.append(np.repeat(own, counts))
         distances.append(times[-1] - ends[place])
     return np.concatenate(times), np.concatenate(distances)
@@ -138,19 +140,19 @@ def _peak(times: Int64s, distances: Int64s) -> tuple[Int64s, Int64s] | None:
     """Return (times, distances) where most distances are alike; None unless they stand out and lie close together."""
     if len(distances) < _FEWEST:
         return None
-    order = np.argsort(distances, kind="stable")
-    times, distances = times[order], distances[order]
-    ends = np.searchsorted(distances, distances + _WIDTH_NS, side="right")
-    counts = ends - np.arange(len(distances))
+    ordered = np.sort(distances)
+    counts = np.searchsorted(ordered, ordered + _WIDTH_NS, side="right") - np.arange(len(ordered))
     if counts.max() < _FEWEST:
         return None
     # Steps repeat: a whole step away nearly as many are alike. Clocks that are set by a network agree to ms, so the
     # true distance is the shortest of those.
     often = np.flatnonzero(counts >= AS_SURE * counts.max())
-    nearest = np.abs(distances[often] + _WIDTH_NS // 2).min()
-    near = often[np.abs(distances[often] + _WIDTH_NS // 2) <= nearest + _WIDTH_NS]
-    best = int(near[np.argmax(counts[near])])
-    inside = slice(best, int(ends[best]))
-    if np.median(np.abs(distances[inside] - np.median(distances[inside]))) * _SHARPNESS > _WIDTH_NS:
+    from_zero = np.abs(ordered[often] + _WIDTH_NS // 2)
+    near = often[from_zero <= from_zero.min() + _WIDTH_NS]
+    lowest = ordered[near[np.argmax(counts[near])]]
+    inside = np.flatnonzero((distances >= lowest) & (distances <= lowest + _WIDTH_NS))
+    inside = inside[np.argsort(distances[inside], kind="stable")]
+    times, distances = times[inside], distances[inside]
+    if np.median(np.abs(distances - np.median(distances))) * _SHARPNESS > _WIDTH_NS:
         return None
-    return times[inside], distances[inside]
+    return times, distances

@@ -7,7 +7,7 @@ import pickle
 import zlib
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -47,8 +47,8 @@ class _Pickler(pickle.Pickler):
             return _reduced(obj)
         if isinstance(obj, _Columns):
             return _rows, (obj.kind, *obj.columns)
-        if _has_slots(type(obj)):
-            return _rebuilt, (type(obj), *(_in_columns(slot.__get__(obj)) for slot in _slots(type(obj))))
+        if _has_slots(kind := type(obj)):
+            return _rebuilt, (kind, *(_in_columns(slot.__get__(obj)) for slot in _slots(kind)))
         return NotImplemented
 
 
@@ -85,8 +85,7 @@ def _rebuilt(kind: type[DataclassInstance], *values: object) -> DataclassInstanc
     return made
 
 
-@cache
-def _has_slots(kind: type) -> bool:
+def _has_slots(kind: type) -> TypeGuard[type[DataclassInstance]]:
     """Say whether it is a dataclass whose instances have slots in place of a dictionary, and fields."""
     return is_dataclass(kind) and kind.__dictoffset__ == 0 and len(fields(kind)) > 0
 
