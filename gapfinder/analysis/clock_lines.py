@@ -76,10 +76,7 @@ def fit_line(times: Int64s, ahead: Int64s) -> ClockLine:
     at, base = int(np.median(times)), int(np.median(ahead))
     since, over = (times - at).astype(np.float64), (ahead - base).astype(np.float64)
     order = np.argsort(since, kind="stable")
-    chunks = np.array_split(order, min(len(order), _MOST_POINTS))
-    middles = np.array([np.median(since[chunk]) for chunk in chunks])
-    medians = np.array([np.median(over[chunk]) for chunk in chunks])
-    slope, is_known = _slope(middles, medians)
+    slope, is_known = _slope(_medians(since[order]), _medians(over[order]))
     drift = round(slope * _BILLION)
     offset = round(float(np.median(over - since * slope)))
     line = ClockLine(at_ns=at, offset_ns=base + offset, drift_ppb=drift, drift_is_known=is_known)
@@ -96,6 +93,15 @@ def fit_line(times: Int64s, ahead: Int64s) -> ClockLine:
 def usual_distance(distances: Int64s) -> int:
     """Return what 95 % of `distances` (shape (n,), n > 0) do not exceed."""
     return int(np.percentile(distances, 95, method="higher"))
+
+
+def _medians(values: Floats) -> Floats:
+    """Return the medians of as many parts of `values` (shape (n,)) as there are points, those with one more first."""
+    count = min(len(values), _MOST_POINTS)
+    length, longer = divmod(len(values), count)
+    edge = longer * (length + 1)
+    parts = (values[:edge].reshape(longer, length + 1), values[edge:].reshape(count - longer, length))
+    return np.concatenate([np.median(part, axis=1) for part in parts if len(part)])
 
 
 def _slope(times: Floats, values: Floats) -> tuple[float, bool]:

@@ -70,9 +70,11 @@ class CommonEnds:
         )
         clocks = np.repeat(np.array([lane.clock for lane in lanes], np.int64), [len(lane) for lane in lanes])
         known = np.flatnonzero(numbers != NOT_KNOWN)
-        order = known[np.lexsort((ends[known], clocks[known], numbers[known]))]
+        collectives = numbers[known] * (int(clocks.max(initial=0)) + 1) + clocks[known]  # of one clock
+        within = np.lexsort((ends[known], collectives))
+        order = known[within]
         is_new = np.ones(len(order), np.bool_)
-        is_new[1:] = (np.diff(numbers[order]) != 0) | (np.diff(clocks[order]) != 0)
+        is_new[1:] = np.diff(collectives[within]) != 0
         firsts = np.flatnonzero(is_new)
         sides = firsts + np.append(firsts[1:], len(order))
         lower, upper = order[(sides - 1) // 2], order[sides // 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 # Members of a collective end together, those of a broadcast or a send need not.
-_NOT_TELLING = np.array([OPERATIONS.index(name) for name in sorted({*ROOTED, "SendRecv"})], np.int64)
+_TELLS = np.array([name not in ROOTED and name != "SendRecv" for name in OPERATIONS], np.bool_)
 
 # A chunk is so short that drift does not blur it, and long enough for a step or two.
 _MOST_CHUNKS, _CHUNK, _MOST_IN_CHUNK = 32, 64, 512
@@ -44,6 +44,7 @@ class Ends:
 
     ends: Int64s
     kinds: Int64s
+    _by_kind: dict[tuple[int, int], Int64s] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -57,18 +58,28 @@ class Ends:
         order = np.lexsort((communicators, operations, ends))
         return cls(ends[order], np.stack([operations, communicators], axis=1)[order])
 
-    def of_kind(self, operation: int, communicator: int) -> Ends:
-        """Return the operations of one kind."""
-        return self.select((self.kinds[:, 0] == operation) & (self.kinds[:, 1] == communicator))
+    def of_kind(self, operation: int, communicator: int) -> Int64s:
+        """Return when the operations of one kind ended; the first clock of a job is asked once for each other one."""
+        kind = operation, communicator
+        if kind not in self._by_kind:
+            self._by_kind[kind] = self.ends[(self.kinds[:, 0] == operation) & (self.kinds[:, 1] == communicator)]
+        return self._by_kind[kind]
+
+    def distinct_kinds(self) -> Int64s:
+        """Return each kind once, in order; shape (kinds, 2)."""
+        codes, communicators = pd.factorize(self.kinds[:, 1])
+        which, operations = np.divmod(pd.unique(codes * len(OPERATIONS) + self.kinds[:, 0]), len(OPERATIONS))
+        return np.unique(np.stack([operations, communicators[which]], axis=1), axis=0)
 
     def select(self, keep: Bools) -> Ends:
         """Return the operations where `keep` (shape (n,)) is true."""
-        return Ends(self.ends[keep], self.kinds[keep])
+        return self if keep.all() else Ends(self.ends[keep], self.kinds[keep])
 
 
 def is_telling(operations: Int64s) -> Bools:
     """Say which operations end on all their members together; shape as given."""
-    return ~np.isin(operations, _NOT_TELLING)
+    tells: Bools = _TELLS[operations]
+    return tells
 
 
 def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
@@ -80,12 +91,12 @@ def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
     the same kind by themselves at nearly the same time, only less exactly so.
     """
     for is_wanted in (is_telling, lambda operations: ~is_telling(operations)):
-        mine, theirs = (ends.select(is_wanted(ends.kinds[:, 0])) for ends in (one, other))
-        kinds = np.unique(pd.DataFrame(theirs.kinds).drop_duplicates().to_numpy(), axis=0)
+        wanted = other.select(is_wanted(other.kinds[:, 0]))
+        kinds = wanted.distinct_kinds()
         is_told = kinds[:, 1] != NOT_KNOWN
-        groups = [(kinds[is_told], theirs.select(theirs.kinds[:, 1] != NOT_KNOWN))] if is_told.any() else []
-        groups += [(kind[None], theirs.of_kind(*kind.tolist())) for kind in kinds[~is_told]]
-        lines = [_search(mine, own, kinds=group, reach=reach) for group, own in groups]
+        groups = [(kinds[is_told], wanted.select(wanted.kinds[:, 1] != NOT_KNOWN))] if is_told.any() else []
+        groups += [(kind[None], wanted.select((wanted.kinds == kind).all(axis=1))) for kind in kinds[~is_told]]
+        lines = [_search(one, own, kinds=group, reach=reach) for group, own in groups]
         found = [line for line in lines if line is not None]
         if found:
             return min(found, key=lambda line: line.scatter_ns)
@@ -94,7 +105,9 @@ def search_line(one: Ends, other: Ends, *, reach: int) -> ClockLine | None:
 
 def _search(one: Ends, theirs: Ends, *, kinds: Int64s, reach: int) -> ClockLine | None:
     """Return the line by the operations of some kinds (shape (kinds, 2)) alone; `theirs` are only those."""
-    mine = {(operation, communicator): one.of_kind(operation, communicator).ends for operation, communicator in kinds}
+    mine = {
+        (operation, communicator): one.of_kind(operation, communicator) for operation, communicator in kinds.tolist()
+    }
     chunks = np.array_split(np.arange(len(theirs)), max(1, min(_MOST_CHUNKS, len(theirs) // _CHUNK)))
     parts = [Ends(theirs.ends[rows], theirs.kinds[rows]) for rows in (chunk[:_MOST_IN_CHUNK] for chunk in chunks)]
     peaks = [_peak(*_distances(mine, part, reach=reach)) for part in parts]
@@ -114,10 +127,10 @@ def _distances(by_kind: dict[tuple[int, int], Int64s], other: Ends, *, reach: in
     """Return (times, distances) of all pairs of one kind that are at most `reach` apart; times are of `other`."""
     times, distances = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for (operation, communicator), ends in by_kind.items():
-        own = other.of_kind(operation, communicator).ends
+        own = other.of_kind(operation, communicator)
         first, last = np.searchsorted(ends, own - reach), np.searchsorted(ends, own + reach, side="right")
         counts = last - first
-        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+        place = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         times.append(np.repeat(own, counts))
         distances.append(times[-1] - ends[place])
     return np.concatenate(times), np.concatenate(distances)
@@ -127,19 +140,19 @@ def _peak(times: Int64s, distances: Int64s) -> tuple[Int64s, Int64s] | None:
     """Return (times, distances) where most distances are alike; None unless they stand out and lie close together."""
     if len(distances) < _FEWEST:
         return None
-    order = np.argsort(distances, kind="stable")
-    times, distances = times[order], distances[order]
-    ends = np.searchsorted(distances, distances + _WIDTH_NS, side="right")
-    counts = ends - np.arange(len(distances))
+    ordered = np.sort(distances)
+    counts = np.searchsorted(ordered, ordered + _WIDTH_NS, side="right") - np.arange(len(ordered))
     if counts.max() < _FEWEST:
         return None
     # Steps repeat: a whole step away nearly as many are alike. Clocks that are set by a network agree to ms, so the
     # true distance is the shortest of those.
     often = np.flatnonzero(counts >= AS_SURE * counts.max())
-    nearest = np.abs(distances[often] + _WIDTH_NS // 2).min()
-    near = often[np.abs(distances[often] + _WIDTH_NS // 2) <= nearest + _WIDTH_NS]
-    best = int(near[np.argmax(counts[near])])
-    inside = slice(best, int(ends[best]))
-    if np.median(np.abs(distances[inside] - np.median(distances[inside]))) * _SHARPNESS > _WIDTH_NS:
+    from_zero = np.abs(ordered[often] + _WIDTH_NS // 2)
+    near = often[from_zero <= from_zero.min() + _WIDTH_NS]
+    lowest = ordered[near[np.argmax(counts[near])]]
+    inside = np.flatnonzero((distances >= lowest) & (distances <= lowest + _WIDTH_NS))
+    inside = inside[np.argsort(distances[inside], kind="stable")]
+    times, distances = times[inside], distances[inside]
+    if np.median(np.abs(distances - np.median(distances))) * _SHARPNESS > _WIDTH_NS:
         return None
-    return times[inside], distances[inside]
+    return times, distances

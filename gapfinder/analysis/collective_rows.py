@@ -136,7 +136,7 @@ def collective_rows(
     seen = np.bincount(numbered)[numbered]
     ranks = np.where(told != NOT_KNOWN, told, seen)
     sizes = np.concatenate([lane.told.sizes for lane in kept])
-    by_part = np.isin(operations, [OPERATIONS.index(name) for name in _SIZED_BY_PART])
+    by_part = np.array([name in _SIZED_BY_PART for name in OPERATIONS], np.bool_)[operations]
     sizes = np.where((sizes != NOT_KNOWN) & by_part, sizes * ranks, sizes)
     is_here = (ranks == seen) & ((told != NOT_KNOWN) | job.is_whole)
     moving = np.where(transfers > 0, transfers, ends - starts)
@@ -177,10 +177,10 @@ def _prices(
     algorithm = np.full(len(sizes), np.nan)
     algorithm[known] = sizes[known] / moving[known] * _NS_PER_S
     factors = np.full(len(sizes), np.nan)
-    codes, firsts = _codes({"operation": operations[known], "ranks": ranks[known]})
+    codes, kinds = pd.factorize(ranks[known] * len(OPERATIONS) + operations[known])
     priced = [
         bus_factor(OPERATIONS[operation], count) if OPERATIONS[operation] in _PRICED else np.nan
-        for operation, count in zip(operations[known][firsts].tolist(), ranks[known][firsts].tolist(), strict=True)
+        for count, operation in (divmod(kind, len(OPERATIONS)) for kind in kinds.tolist())
     ]
     factors[known] = np.array(priced, np.float64)[codes]
     ideals = np.rint(factors * sizes * _NS_PER_S / bandwidths)
@@ -200,21 +200,17 @@ def _kinds(
     streams = np.concatenate([lane.streams for lane in kept])
     has_communicator = communicators != NOT_KNOWN
     reports = np.repeat(pd.factorize(np.array(files, object))[0], counts)
-    frame = {
-        "carrier": np.where(has_communicator, communicators, streams),
-        "operation": operations,
-        "is_told": has_communicator,
-        "report": np.where(has_communicator, NOT_KNOWN, reports),
-    }
-    codes, firsts = _codes(frame)
+    carriers = np.where(has_communicator, communicators, streams)
+    places = np.where(has_communicator, 0, reports + 1)
+    codes, firsts = _codes(carriers, places * len(OPERATIONS) + operations)
     roots = _connected(codes, instances, len(firsts))
     names, keys = np.unique(roots, return_inverse=True)
     labels, of_reports = [], []
     for root in names.tolist():
         members = firsts[roots == root]
-        carriers = sorted(set(frame["carrier"][members].tolist()))
+        own = sorted(set(carriers[members].tolist()))
         is_told = bool(has_communicator[members[0]])
-        labels.append(f"{carriers[0] % 2**64:#x}" if is_told else "stream " + ", ".join(map(str, carriers)))
+        labels.append(f"{own[0] % 2**64:#x}" if is_told else "stream " + ", ".join(map(str, own)))
         of_reports.append(set() if is_told else set(reports[members].tolist()))
     operation_of = [OPERATIONS[int(operations[firsts[root]])] for root in names.tolist()]
     distinct = list(dict.fromkeys(files))
@@ -224,13 +220,14 @@ def _kinds(
     ]
 
 
-def _codes(columns: dict[str, NDArray[np.generic]]) -> tuple[Int64s, Int64s]:
+def _codes(*columns: Int64s) -> tuple[Int64s, Int64s]:
     """Return for each row a number that rows with equal columns share, and the first row of each number."""
-    code = np.zeros(len(next(iter(columns.values()))), np.int64)
-    for column in columns.values():
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
         own, distinct = pd.factorize(column)
-        code = pd.factorize(code * len(distinct) + own)[0]
-    return code, np.flatnonzero(~pd.Series(code).duplicated().to_numpy())
+        code = code * len(distinct) + own  # fewer than 2**63, for two columns of fewer than 2**31 rows
+    code = pd.factorize(code)[0]
+    return code, np.flatnonzero(np.diff(np.maximum.accumulate(code), prepend=-1))  # they count up as they appear
 
 
 def _told_apart(

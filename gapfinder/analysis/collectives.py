@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from gapfinder.analysis.intervals import Measure, clip, union
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.explanations import CollectiveSummary
 
@@ -36,17 +38,24 @@ def summarise_collectives(
         kinds: what `rows.keys` counts.
         kept: communication of each lane.
     """
-    found = [_summary(kind, own, kept=kept) for kind, own in zip(kinds, rows.by_kind(len(kinds)), strict=True)]
+    computed = [Measure(lane.computed) for lane in kept]
+    found = [
+        _summary(kind, own, kept=kept, computed=computed)
+        for kind, own in zip(kinds, rows.by_kind(len(kinds)), strict=True)
+    ]
     return tuple(sorted(found, key=lambda one: (-one.exposed_ns, -one.total_ns, one.operation, one.communicator)))
 
 
-def _summary(kind: Kind, rows: CollectiveRows, *, kept: Sequence[KeptCommunication]) -> CollectiveSummary:
-    lanes = np.flatnonzero(np.bincount(rows.lanes)).tolist()
+def _summary(
+    kind: Kind, rows: CollectiveRows, *, kept: Sequence[KeptCommunication], computed: Sequence[Measure]
+) -> CollectiveSummary:
+    edges = np.flatnonzero(np.diff(rows.lanes, prepend=-1, append=len(kept)))
+    lanes = rows.lanes[edges[:-1]].tolist()
     hidden, exposed = 0, 0
-    for lane in lanes:
-        own = rows.lanes == lane
-        part = kept[lane].hidden_and_exposed(rows.starts[own], rows.ends[own])
-        hidden, exposed = hidden + part[0], exposed + part[1]
+    for lane, (first, last) in zip(lanes, pairwise(edges.tolist()), strict=True):
+        covered = clip(union(rows.starts[first:last], rows.ends[first:last]), window=kept[lane].window)
+        inside = int(computed[lane].within(covered.starts, covered.ends).sum())
+        hidden, exposed = hidden + inside, exposed + covered.total - inside
     lengths = rows.ends - rows.starts
     transfer = int(rows.transfers[rows.is_matched].sum())
     is_split = bool(rows.is_matched.any())

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gapfinder.analysis.hints import OPERATIONS, UNKNOWN, operation_hint
-from gapfinder.analysis.intervals import clip, intersect, union
+from gapfinder.analysis.intervals import intersect
 from gapfinder.analysis.matching import LaneCommunication
 from gapfinder.analysis.tracks import NOT_KNOWN
 
@@ -75,15 +75,6 @@ class KeptCommunication:
         step = np.searchsorted(self.step_starts, self.starts, side="right") - 1
         inside = (step >= 0) & (self.starts < np.append(self.step_ends, 0)[step])
         return np.where(inside, np.append(self.step_numbers, NOT_KNOWN)[step], NOT_KNOWN)
-
-    def hidden_and_exposed(self, starts: Int64s, ends: Int64s) -> tuple[int, int]:
-        """Return how much of the union of [start, end) inside the window was hidden behind compute, and how much not.
-
-        The intervals are of the lane's communication, or parts of it.
-        """
-        pieces = clip(union(starts, ends), window=self.window)
-        hidden = intersect(pieces, self.computed).total
-        return hidden, pieces.total - hidden
 
 
 def computed_while_communicating(lane: LaneOperations, *, window: Window) -> Intervals:

@@ -86,7 +86,6 @@ def lane_steps(table: StepTable, waits: Waits) -> LaneSteps | None:
 def _rows(times: Floats, present: Floats) -> tuple[tuple[int | None, ...], ...]:
     """Return whole ns row by row; None where `present` is NaN."""
     missing = np.isnan(present)
-    return tuple(
-        tuple(None if gone else round(time) for time, gone in zip(own, without, strict=True))
-        for own, without in zip(times.tolist(), missing.tolist(), strict=True)
-    )
+    whole = np.rint(np.where(missing, 0, times)).astype(np.int64).astype(object)
+    whole[missing] = None
+    return tuple(map(tuple, whole.tolist()))

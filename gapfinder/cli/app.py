@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import signal
 import sys
@@ -129,4 +130,5 @@ def main() -> None:
         sys.exit(end.exit_code)
     # A command makes very many small results, hardly ever in cycles: looking for them would take a tenth of its time.
     gc.disable()
+    atexit.register(gc.freeze)  # the interpreter looks for them once more when it ends, whatever was disabled
     commands(prog_name="gapfinder")

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import pandas as pd
 import pytest
 
-from gapfinder.analysis import analyze, analyze_collectives
+from gapfinder.analysis import analyze_collectives
 from gapfinder.findings import explained
 from gapfinder.load import load_profile
 from gapfinder.model import Analysis
@@ -23,11 +24,11 @@ CLOCKS = {Fault.CLOCK_OFFSETS, Fault.CLOCK_DRIFT}
 
 @dataclass
 class Simulated:
-    """A written job, its truth and what is found."""
+    """A written job's truth, and what is found."""
 
-    folder: Path
     truth: dict
     analysis: Analysis
+    collectives: pd.DataFrame
 
     def codes(self) -> set[str]:
         return {finding.code for finding in self.analysis.findings}
@@ -52,7 +53,8 @@ def simulate(folder: Path, *, faults: set[Fault], has_payloads: bool = True, **s
     build_fleet(folder, Job(faults=frozenset(faults - {Fault.TRUNCATED_REPORT}), **size), has_payloads=has_payloads)
     truth = json.loads((folder / "fleet.truth.json").read_text())
     profiles = (load_profile(path) for path in sorted(folder.glob("*.sqlite")))
-    return Simulated(folder, truth, explained(analyze(profiles)))
+    analysis, collectives = analyze_collectives(profiles)
+    return Simulated(truth, explained(analysis), collectives)
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +101,10 @@ def test_the_residual_is_told_and_no_larger_than_how_far_ends_are_apart(faulty):
 
 def test_every_collective_is_found_with_its_true_waits(faulty):
     """An independent, slow matcher: the n-th collective of a communicator by the truth's own numbering."""
-    profiles = [load_profile(path) for path in sorted(faulty.folder.glob("*.sqlite"))]
-    _, frame = analyze_collectives(profiles)
     ranks = {lane: one.rank for lane, one in enumerate(faulty.analysis.lanes)}
     seen: dict[tuple[int, int], dict[int, tuple[int, int]]] = defaultdict(dict)
     counts: Counter[tuple[int, int]] = Counter()
-    for row in frame.sort_values(["lane", "start"]).itertuples():
+    for row in faulty.collectives.sort_values(["lane", "start"]).itertuples():
         channel = int(row.communicator, 16)
         number = counts[row.lane, channel]
         counts[row.lane, channel] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ from profiles import NCCL, K, profile
 
 from gapfinder.analysis import join_collectives, join_reports, measure_report
 from gapfinder.analysis.intervals import Intervals
+from gapfinder.budget import Budget, Window
+from gapfinder.cluster.measuring import Measured
 from gapfinder.cluster.packing import pack, unpack
 from gapfinder.load import load_profile
+from gapfinder.model import Step
 from gapfinder.render import render_json
 from gapfinder.settings import Settings
 
@@ -42,6 +46,18 @@ def test_any_times_arrive_as_they_left(values):
     assert arrived.starts.dtype == arrived.ends.dtype == np.int64
     assert arrived.starts.tolist() == values
     assert arrived.ends.tolist() == values[::-1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 40])
+def test_any_number_of_results_arrive_with_what_is_in_them(count):
+    spans = (Window(start_ns=at, end_ns=at + 2**40) for at in range(count))
+    budget = Budget(**dict.fromkeys((field.name for field in fields(Budget)), 5))
+    steps = tuple(
+        Step(name=f"step {at.start_ns}", number=7, window=at, budget=budget, overlap_ratio=None) for at in spans
+    )
+    mixed = (*steps, budget, *steps)
+    arrived = unpack(pack(Measured(reports=steps, left_out=mixed)))
+    assert (arrived.reports, arrived.left_out) == (steps, mixed)
 
 
 def training(collectives: int, *, kernels: int) -> list[K]:
