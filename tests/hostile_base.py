@@ -54,7 +54,7 @@ class Case:
         words: what its one line has to say; empty where it measures.
         lane: numbers that its one lane has to have.
         lanes: how many lanes there have to be; None where that does not matter.
-        scrubs: exit codes of `scrub` that are right, which reads rows that `analyze` does without, and the other way round.
+        is_rest: it is like others, and run only where all are asked for.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Case:
     words: str = ""
     lane: Mapping[str, object] = field(default_factory=dict)
     lanes: int | None = None
-    scrubs: frozenset[int] | None = None
+    is_rest: bool = False
 
 
 def sound(path: Path) -> Path:
@@ -82,7 +82,8 @@ def sound(path: Path) -> Path:
         Copy(start=11 * MS, end=12 * MS, kind=-1, correlation=6, target_memory=2),
     ]
     calls = [
-        Call(start=op.start - MS // 10, end=op.start - MS // 20, correlation=op.correlation) for op in (*kernels, *copies)
+        Call(start=op.start - MS // 10, end=op.start - MS // 20, correlation=op.correlation)
+        for op in (*kernels, *copies)
     ]
     payload = struct.pack("<4QQQ", 2, 16_777_221, 16, 32, 0xABC, 4096)
     ranges = [

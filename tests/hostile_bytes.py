@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import zstandard
-from hostile_base import KERNEL, LANE, MEASURED, Case, Make, changed, sound_bytes, written
+from hostile_base import LANE, MEASURED, Case, Make, changed, sound_bytes, written
 
 _ANY = frozenset({0, 2, 3})
 """What flipped bytes may end in: a refusal, or a report of other numbers that still add up."""
@@ -41,7 +41,9 @@ def _cut() -> Iterator[Case]:
     whole = sound_bytes()
     for seed in range(_CUTS):
         size = random.Random(seed).randrange(1, len(whole))
-        yield Case(name=f"cut to {size} bytes", make=written(whole[:size]), words="cut off" if size >= 16 else "rank3.sqlite")
+        yield Case(
+            name=f"cut to {size} bytes", make=written(whole[:size]), words="cut off" if size >= 16 else "rank3.sqlite"
+        )
     for size in (1, 15, 16, 99, 100, 101, 4_095, 4_096, len(whole) - 1):
         words = "cut off" if size >= 16 else "neither a SQLite database nor" if size == 0 else "rank3.sqlite"
         yield Case(name=f"cut to just {size} bytes", make=written(whole[:size]), words=words)
@@ -54,14 +56,14 @@ def _flipped() -> Iterator[Case]:
         dice = random.Random(seed)
         content = bytearray(whole)
         content[16 + seed * 2 % 84] = dice.randrange(256)
-        yield Case(name=f"header flipped {seed}", make=written(bytes(content)), codes=_ANY)
+        yield Case(name=f"header flipped {seed}", make=written(bytes(content)), codes=_ANY, is_rest=seed % 3 != 0)
     for seed in range(_PAGE_FLIPS):
         dice = random.Random(1_000 + seed)
         content = bytearray(whole)
         for _ in range(dice.choice((1, 4, 40))):
             page = dice.randrange(len(whole) // 4_096)
             content[page * 4_096 + dice.randrange(dice.choice((12, 120, 4_096)))] ^= 1 << dice.randrange(8)
-        yield Case(name=f"pages flipped {seed}", make=written(bytes(content)), codes=_ANY)
+        yield Case(name=f"pages flipped {seed}", make=written(bytes(content)), codes=_ANY, is_rest=seed % 3 != 0)
     for place, told in ((16, "page size"), (20, "reserved bytes"), (28, "pages"), (56, "encoding"), (44, "format")):
         for value in (0, 255):
             content = bytearray(whole)
@@ -85,7 +87,9 @@ def _other_contents() -> Iterator[Case]:
     for what, (content, words) in known.items():
         yield Case(name=what, make=written(content), words=words)
     yield Case(name="a database of another program", make=_other_program, words="none of the tables")
-    yield Case(name="a name that drives the terminal", make=written(text, name="\x1b]0;a\x07\n.sqlite"), words="text file")
+    yield Case(
+        name="a name that drives the terminal", make=written(text, name="\x1b]0;a\x07\n.sqlite"), words="text file"
+    )
     yield Case(name="a name that is no text", make=_undecodable_name, words="text file")
     for suffix in (".nsys-rep", ".qdrep"):
         yield Case(
@@ -95,7 +99,9 @@ def _other_contents() -> Iterator[Case]:
             words=f"rank3{suffix}",
         )
         cut = b"NVIDIA Tegra Profiler Report" + random.Random(2).randbytes(3_000)
-        yield Case(name=f"half of a {suffix}", make=written(cut, name=f"rank3{suffix}"), codes=frozenset({4}), words=suffix)
+        yield Case(
+            name=f"half of a {suffix}", make=written(cut, name=f"rank3{suffix}"), codes=frozenset({4}), words=suffix
+        )
     yield Case(name="an empty .nsys-rep", make=written(b"", name="rank3.nsys-rep"), words="is empty")
 
 
@@ -131,10 +137,16 @@ def _no_files() -> Iterator[Case]:
     yield Case(name="a loop of links", make=_put(lambda path: path.symlink_to(path)), words="rank3.sqlite")
     yield Case(name="a link to nothing", make=_put(lambda path: path.symlink_to("nowhere")), words="no such file")
     yield Case(name="an endless device", make=lambda _: Path("/dev/zero"), words="not a regular file")
-    yield Case(name="a link to a device", make=_put(lambda path: path.symlink_to("/dev/zero")), words="not a regular file")
+    yield Case(
+        name="a link to a device", make=_put(lambda path: path.symlink_to("/dev/zero")), words="not a regular file"
+    )
     yield Case(name="a folder without profiles", make=_put(Path.mkdir), words="no profiles in the folder")
     yield Case(name="nothing", make=lambda folder: folder / "rank3.sqlite", words="no such file")
-    yield Case(name="a file as a folder", make=_put(lambda path: path.write_bytes(b"x"), name="rank3.sqlite/x"), words="no such")
+    yield Case(
+        name="a file as a folder",
+        make=_put(lambda path: path.write_bytes(b"x"), name="rank3.sqlite/x"),
+        words="no such",
+    )
     yield Case(name="a file that nobody may read", make=_unreadable, codes=frozenset({0, 2}))
 
 
@@ -165,10 +177,18 @@ def _unreadable(folder: Path) -> Path:
 def _beside() -> Iterator[Case]:
     for suffix in ("-wal", "-journal"):
         for what, content in {"pending": sound_bytes()[:5_000], "noise": b"\xd9\xd5\x05\xf9" + os.urandom(99)}.items():
-            yield Case(name=f"{what} in rank3.sqlite{suffix}", make=_with(suffix, content), words=f"rank3.sqlite{suffix} lies beside it")
+            yield Case(
+                name=f"{what} in rank3.sqlite{suffix}",
+                make=_with(suffix, content),
+                words=f"rank3.sqlite{suffix} lies beside it",
+            )
         yield Case(name=f"an empty {suffix}", make=_with(suffix, b""), codes=MEASURED, lane=LANE, lanes=1)
-    yield Case(name="a super-journal's name in a hot journal", make=_with("-journal", b"\xd9" * 600), words="lies beside it")
-    yield Case(name="written with a log", make=changed("PRAGMA journal_mode = WAL", "SELECT 1"), codes=MEASURED, lane=LANE)
+    yield Case(
+        name="a super-journal's name in a hot journal", make=_with("-journal", b"\xd9" * 600), words="lies beside it"
+    )
+    yield Case(
+        name="written with a log", make=changed("PRAGMA journal_mode = WAL", "SELECT 1"), codes=MEASURED, lane=LANE
+    )
 
 
 def _with(suffix: str, content: bytes) -> Make:
@@ -185,7 +205,13 @@ def _layouts() -> Iterator[Case]:
     pragmas = [f"page_size = {1 << power}" for power in range(9, 17)]
     pragmas += ["auto_vacuum = FULL", "auto_vacuum = INCREMENTAL"]
     for pragma in pragmas:
-        yield Case(name=f"laid out with {pragma}", make=changed(f"PRAGMA {pragma}", "VACUUM"), codes=MEASURED, lane=LANE, lanes=1)
+        yield Case(
+            name=f"laid out with {pragma}",
+            make=changed(f"PRAGMA {pragma}", "VACUUM"),
+            codes=MEASURED,
+            lane=LANE,
+            lanes=1,
+        )
     for encoding in ("UTF-16le", "UTF-16be"):
         yield Case(name=f"texts in {encoding}", make=_encoded(encoding), codes=MEASURED, lane=LANE, lanes=1)
 
@@ -220,8 +246,12 @@ def _packed() -> Iterator[Case]:
             yield Case(name=f"{part:.0%} of a {suffix}", make=written(cut, name=name), words="be unpacked")
         yield Case(name=f"{suffix} in a {suffix}", make=written(pack(packed), name=name), words=name)
         yield Case(name=f"text in a {suffix}", make=written(pack(b"text\n"), name=name), words="is a text file")
-        yield Case(name=f"nothing in a {suffix}", make=written(pack(b""), name=name), words="it is empty, damaged or cut off")
-        yield Case(name=f"noise after a {suffix}", make=written(packed + os.urandom(999), name=name), codes=frozenset({0, 2}))
+        yield Case(
+            name=f"nothing in a {suffix}", make=written(pack(b""), name=name), words="it is empty, damaged or cut off"
+        )
+        yield Case(
+            name=f"noise after a {suffix}", make=written(packed + os.urandom(999), name=name), codes=frozenset({0, 2})
+        )
         yield Case(name=f"10 GB of zeros in a {suffix}", make=_bomb(suffix, b""), words=name)
         small = _header(2_000_000)
         yield Case(name=f"a {suffix} of more than it tells", make=_bomb(suffix, small), words="unpacks to more than")
@@ -231,7 +261,9 @@ def _packed() -> Iterator[Case]:
         yield Case(name=f"a {suffix} of 256 GB", make=_bomb(suffix, past), words="more than the limit")
     content = bytearray(zstandard.compress(bytes(100_000)))
     content[4:6] = b"\xff\xff"
-    yield Case(name="a zst with a huge window", make=written(bytes(content), name="rank3.sqlite.zst"), words="rank3.sqlite.zst")
+    yield Case(
+        name="a zst with a huge window", make=written(bytes(content), name="rank3.sqlite.zst"), words="rank3.sqlite.zst"
+    )
 
 
 def _header(size: int) -> bytes:
@@ -260,5 +292,3 @@ def _zeros_gz() -> bytes:
 @cache
 def _zeros_zst() -> bytes:
     return zstandard.compress(bytes(_ZEROS))
-
-

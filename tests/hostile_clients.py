@@ -78,23 +78,23 @@ class Served:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
-    def upload(self, path: Path) -> str:
-        """Upload a file; return what refuses it, or how its preparation ended."""
+    def upload(self, path: Path) -> tuple[str | None, str]:
+        """Upload a file; return its profile, and what refused it or how its preparation ended."""
         content, run = path.read_bytes(), os.urandom(8).hex()
         told = self.ask("POST", "/uploads", json.dumps({"name": path.name, "size": len(content), "run": run}).encode())
         if told.status != 201:
-            return told.json["error"]
+            return None, told.json["error"]
         upload = told.json["id"]
         for offset in range(0, len(content), _PIECE):
             data = content[offset : offset + _PIECE]
             checksum = {"X_Checksum": f"{zlib.crc32(data):08x}"}
             put = self.ask("PUT", f"/uploads/{upload}?offset={offset}", data, **checksum)
             if put.status != 200:
-                return put.json["error"]
+                return None, put.json["error"]
         digest = json.dumps({"sha256": hashlib.sha256(content).hexdigest()}).encode()
         self.ask("POST", f"/uploads/{upload}/finished", digest)
         combined = self.ask("POST", f"/runs/{run}", b"{}").json
-        return self.ended(combined["profile"])
+        return combined["profile"], self.ended(combined["profile"])
 
     def ended(self, profile: str) -> str:
         """Wait until a profile is prepared; return "done" or why it failed."""

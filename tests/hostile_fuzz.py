@@ -33,7 +33,23 @@ from gapfinder.settings import Settings
 _LONGEST_S = 10
 _LIMITS = Limits(deadline_s=5)
 _SETTINGS = Settings()
-_NUMBERS = (0, -1, 1, 2**31, -(2**31), 2**48, 2**61, 2**61 + 1, 2**63 - 1, -(2**63), 1.5, None, "x", b"\xff\x00", "9" * 50)
+_NUMBERS = (
+    0,
+    -1,
+    1,
+    2**31,
+    -(2**31),
+    2**48,
+    2**61,
+    2**61 + 1,
+    2**63 - 1,
+    -(2**63),
+    1.5,
+    None,
+    "x",
+    b"\xff\x00",
+    "9" * 50,
+)
 
 
 class _TooLongError(Exception):
@@ -78,7 +94,10 @@ def mutate_rows(path: Path, dice: random.Random) -> None:
                 (f'UPDATE "{table}" SET "{column}" = "{column}" * ?{part}', (dice.choice((-1, 2, 2**40)),)),
                 (f'INSERT INTO "{table}" SELECT * FROM "{table}"', ()),
                 (f'DELETE FROM "{table}"{part}', ()),
-                (f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "{dice.choice(("other", "start", "end", "text"))}"', ()),
+                (
+                    f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "{dice.choice(("other", "start", "end", "text"))}"',
+                    (),
+                ),
             )
             try:
                 database.execute(*dice.choice(statements[:2] * 3 + statements))

@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from hostile_base import KERNEL, LANE, MEASURED, MEMCPY, NVTX, RUNTIME, STRINGS, Case, Make, changed, sound_bytes, written
+from hostile_base import (
+    KERNEL,
+    LANE,
+    MEASURED,
+    MEMCPY,
+    NVTX,
+    RUNTIME,
+    STRINGS,
+    Case,
+    Make,
+    changed,
+    sound_bytes,
+    written,
+)
 
 _ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x AS start, x AS end FROM r"
 _WIDE = "SELECT a.* FROM real a, real b, real c, real d, real e, real f, real g, real h, real i, real j"
@@ -56,16 +69,23 @@ def _rebuilt(table: str) -> Iterator[Case]:
     """Tables of the same rows under another declaration."""
     declared = {
         "WITHOUT ROWID": ("(number INTEGER PRIMARY KEY, {0}) WITHOUT ROWID", f"{table} is a WITHOUT ROWID table"),
-        "a stored column": ("(number INTEGER, {0}, g INTEGER AS (number + 1) STORED)", f"{table} has a generated column"),
+        "a stored column": (
+            "(number INTEGER, {0}, g INTEGER AS (number + 1) STORED)",
+            f"{table} has a generated column",
+        ),
     }
     for what, (form, words) in declared.items():
         yield Case(name=f"{what} in {table}", make=_redeclared(table, form), words=words)
     yield Case(
-        name=f"{table} is STRICT", make=_redeclared(table, "(number INTEGER, {0}) STRICT"), codes=MEASURED, lane=LANE, lanes=1
+        name=f"{table} is STRICT",
+        make=_redeclared(table, "(number INTEGER, {0}) STRICT"),
+        codes=MEASURED,
+        lane=LANE,
+        lanes=1,
     )
     yield Case(
         name=f"constraints and defaults in {table}",
-        make=_redeclared(table, f"(number INTEGER CHECK (number < 9) DEFAULT ({_EXPENSIVE}), {{0}})"),
+        make=_redeclared(table, f"(number INTEGER CHECK (number IS NOT 0) DEFAULT ({_EXPENSIVE}), {{0}})"),
         codes=MEASURED,
         lane=LANE,
         lanes=1,
@@ -76,7 +96,10 @@ def _redeclared(table: str, form: str) -> Make:
     def make(folder: Path) -> Path:
         path = written(sound_bytes())(folder)
         with closing(sqlite3.connect(path)) as database:
-            columns = [(row[1], row[2] or "ANY") for row in database.execute(f"PRAGMA table_info({table})")]
+            columns = [
+                (row[1], "INTEGER" if row[2].startswith("INT") else "ANY")
+                for row in database.execute(f"PRAGMA table_info({table})")
+            ]
             names = ", ".join(f'"{name}"' for name, _ in columns)
             declared = ", ".join(f'"{name}" {kind}' for name, kind in columns)
             database.execute(f"ALTER TABLE {table} RENAME TO real")
@@ -117,8 +140,7 @@ def _written_into() -> Iterator[Case]:
 
 
 _TWICE = (
-    "INSERT INTO sqlite_master SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master "
-    f"WHERE name = '{KERNEL}'"
+    f"INSERT INTO sqlite_master SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = '{KERNEL}'"
 )
 
 

@@ -42,27 +42,52 @@ def _lane(*, ops: int, window: tuple[int, int], compute: int, dropped: int = 0, 
 
 def _intervals() -> Iterator[Case]:
     nested = _of((1, 100), (2, 99), (3, 98), (2, 99), (1, 100))
-    yield Case(name="all inside one another", make=nested, codes=MEASURED, lane=_lane(ops=5, window=(1, 100), compute=99))
+    yield Case(
+        name="all inside one another", make=nested, codes=MEASURED, lane=_lane(ops=5, window=(1, 100), compute=99)
+    )
     chain = _of(*((10 * k, 10 * k + 15) for k in range(1, 101)))
-    yield Case(name="each over the next", make=chain, codes=MEASURED, lane=_lane(ops=100, window=(10, 1_015), compute=1_005))
+    yield Case(
+        name="each over the next", make=chain, codes=MEASURED, lane=_lane(ops=100, window=(10, 1_015), compute=1_005)
+    )
     turned = _of((50, 60), (90, 80), (70, 75), (10**12, 5))
     yield Case(
-        name="two that end before they start", make=turned, codes=MEASURED, lane=_lane(ops=2, window=(50, 75), compute=15, dropped=2)
+        name="two that end before they start",
+        make=turned,
+        codes=MEASURED,
+        lane=_lane(ops=2, window=(50, 75), compute=15, dropped=2),
     )
     yield Case(name="all end before they start", make=_of((9, 5), (8, 1)), codes=NOTHING, words="nothing to measure")
     yield Case(name="all at one instant", make=_of(*[(77, 77)] * 50_000), codes=NOTHING, words="nothing to measure")
     same = _of(*[(77, 78)] * 50_000)
-    yield Case(name="all in one nanosecond", make=same, codes=MEASURED, lane=_lane(ops=50_000, window=(77, 78), compute=1))
+    yield Case(
+        name="all in one nanosecond", make=same, codes=MEASURED, lane=_lane(ops=50_000, window=(77, 78), compute=1)
+    )
     zero = _of((0, 0), (0, 0), (5, 8))
-    yield Case(name="times that were not collected", make=zero, codes=MEASURED, lane=_lane(ops=1, window=(5, 8), compute=3, dropped=2))
+    yield Case(
+        name="times that were not collected",
+        make=zero,
+        codes=MEASURED,
+        lane=_lane(ops=1, window=(5, 8), compute=3, dropped=2),
+    )
     before = _of((-50, -40), (-10, 10))
-    yield Case(name="before the clock's zero", make=before, codes=MEASURED, lane=_lane(ops=2, window=(-50, 10), compute=30))
+    yield Case(
+        name="before the clock's zero", make=before, codes=MEASURED, lane=_lane(ops=2, window=(-50, 10), compute=30)
+    )
     both = nsys_mixed()
     yield Case(
         name="compute, communication, copy and graph at once",
         make=both,
         codes=MEASURED,
-        lane=_lane(ops=4, window=(10, 30), compute=20, communication_ns=20, hidden_ns=20, exposed_ns=0, graph_only_ns=0, copy_only_ns=0),
+        lane=_lane(
+            ops=4,
+            window=(10, 30),
+            compute=20,
+            communication_ns=20,
+            hidden_ns=20,
+            exposed_ns=0,
+            graph_only_ns=0,
+            copy_only_ns=0,
+        ),
     )
 
 
@@ -78,7 +103,9 @@ def nsys_mixed() -> Make:
 
 def _extremes() -> Iterator[Case]:
     edge = _of((_FAR - 10, _FAR))
-    yield Case(name="as far off as can be", make=edge, codes=MEASURED, lane=_lane(ops=1, window=(_FAR - 10, _FAR), compute=10))
+    yield Case(
+        name="as far off as can be", make=edge, codes=MEASURED, lane=_lane(ops=1, window=(_FAR - 10, _FAR), compute=10)
+    )
     for what, times in {
         "a nanosecond too far off": (1, _FAR + 1),
         "the largest number": (1, 2**63 - 1),
@@ -88,9 +115,19 @@ def _extremes() -> Iterator[Case]:
     yield Case(name="too long together", make=_of(*[(-(2**60), 2**60)] * 3), words="has durations of")
     span = 2**62
     whole = _of((-_FAR, -_FAR + 1), (_FAR - 1, _FAR))
-    yield Case(name="a window of 146 years", make=whole, codes=MEASURED, lane=_lane(ops=2, window=(-_FAR, _FAR), compute=2, busy_ns=2, idle_ns=span - 2))
+    yield Case(
+        name="a window of 146 years",
+        make=whole,
+        codes=MEASURED,
+        lane=_lane(ops=2, window=(-_FAR, _FAR), compute=2, busy_ns=2, idle_ns=span - 2),
+    )
     many = _of(*((_NOW + 10 * k, _NOW + 10 * k + 5) for k in range(1_000)))
-    yield Case(name="a clock of 1970", make=many, codes=MEASURED, lane=_lane(ops=1_000, window=(_NOW, _NOW + 9_995), compute=5_000))
+    yield Case(
+        name="a clock of 1970",
+        make=many,
+        codes=MEASURED,
+        lane=_lane(ops=1_000, window=(_NOW, _NOW + 9_995), compute=5_000),
+    )
     processes = made(
         lambda path: nsys_database(path, kernels=[Kernel(start=1, end=5), Kernel(start=11, end=15, pid=200)], calls=())
     )
@@ -124,7 +161,7 @@ def _ranges() -> Iterator[Case]:
         "steps of endless numbers": f"100 * k, 100 * k + 90, 59, 'step ' || printf('%.*c', 4000, '9') || k, {thread}",
     }
     for what, values in odd.items():
-        rows = 200 if "endless" in what else 20_000
+        rows = 200 if "endless" in what else 3_000
         make = _filled(NVTX, f"(start, end, eventType, text, globalTid) SELECT {values} FROM n", rows=rows)
         yield Case(name=f"{rows:,} {what}", make=make, codes=MEASURED, lane=LANE, lanes=1)
 
@@ -138,7 +175,12 @@ def _metadata() -> Iterator[Case]:
             lane=LANE,
             lanes=1,
         )
-    yield Case(name="two tables about the export", make=changed("CREATE TABLE EXPORT_META_DATA (name, value)"), codes=MEASURED, lane=LANE)
+    yield Case(
+        name="two tables about the export",
+        make=changed("CREATE TABLE EXPORT_META_DATA (name, value)"),
+        codes=MEASURED,
+        lane=LANE,
+    )
     for duration in (0, -1, 1, 17 * MS, 2**62):
         yield Case(
             name=f"a capture of {duration} ns",
@@ -173,17 +215,33 @@ def _filled(table: str, values: str, *, rows: int) -> Make:
 def _many() -> Iterator[Case]:
     yield Case(name="5,000 lanes", make=lanes(5_000), words="5,000 (process, device) pairs")
     yield Case(name="300 lanes", make=lanes(300), codes=MEASURED, lanes=300)
-    yield Case(name="100,000 names", make=names(100_000), codes=MEASURED, lanes=1, lane={"kernels": 100_000, "compute_ns": 100_000 * 5})
-    yield Case(name="100,000 streams", make=streams(100_000), codes=MEASURED, lanes=1, lane={"kernels": 100_000, "compute_ns": 100_000 * 5})
+    yield Case(
+        name="100,000 names",
+        make=names(100_000),
+        codes=MEASURED,
+        lanes=1,
+        lane={"kernels": 100_000, "compute_ns": 100_000 * 5},
+    )
+    yield Case(
+        name="100,000 streams",
+        make=streams(100_000),
+        codes=MEASURED,
+        lanes=1,
+        lane={"kernels": 100_000, "compute_ns": 100_000 * 5},
+    )
     warnings = _filled("DIAGNOSTIC_EVENT", "(severity, text) SELECT 3, 'warning of kind ' || k FROM n", rows=50_000)
     yield Case(name="50,000 warnings", make=warnings, codes=MEASURED, lane=LANE, lanes=1)
-    samples = _filled("GPU_METRICS", "(timestamp, typeId, metricId, value) SELECT k, 5497558139648, 9, k FROM n", rows=50_000)
+    samples = _filled(
+        "GPU_METRICS", "(timestamp, typeId, metricId, value) SELECT k, 5497558139648, 9, k FROM n", rows=50_000
+    )
     yield Case(name="50,000 samples of a clock", make=samples, codes=MEASURED, lane=LANE, lanes=1)
 
 
 def lanes(count: int) -> Make:
     """As many devices and processes as kernels."""
-    return made(lambda path: _kernels(path, f"10 * k, 10 * k + 5, k & 7, 1, k & 7, k, {1 << 48} | ((k >> 3) << 24), 1", count))
+    return made(
+        lambda path: _kernels(path, f"10 * k, 10 * k + 5, k & 7, 1, k & 7, k, {1 << 48} | ((k >> 3) << 24), 1", count)
+    )
 
 
 def names(count: int) -> Make:
@@ -193,7 +251,9 @@ def names(count: int) -> Make:
         _kernels(path, f"10 * k, 10 * k + 5, 0, 1, 7, k, {global_pid(100)}, k", count)
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("PRAGMA synchronous = OFF")
-            database.execute(f"INSERT OR IGNORE INTO {STRINGS} SELECT start / 10, 'a kernel of its own ' || start FROM {KERNEL}")
+            database.execute(
+                f"INSERT OR IGNORE INTO {STRINGS} SELECT start / 10, 'a kernel of its own ' || start FROM {KERNEL}"
+            )
         return path
 
     return made(build)
@@ -218,5 +278,3 @@ def _kernels(path: Path, values: str, count: int) -> Path:
         )
         database.commit()
     return path
-
-

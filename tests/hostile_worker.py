@@ -5,6 +5,8 @@ processor time, the memory that was added, and the signal that ended it all wher
 or too much memory dies of it, and nothing else does.
 """
 
+# ruff: noqa: T201 - a script, whose answers are lines
+
 from __future__ import annotations
 
 import gc

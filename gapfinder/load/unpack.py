@@ -73,7 +73,9 @@ def _copy(reader: _Reader, out: BinaryIO, *, source: Path, limits: Limits) -> No
     chunk = reader.read(_CHUNK)
     written = out.write(chunk)
     if not chunk:  # zstd does not say that a frame is cut off
-        raise InputError(f"{source.name}: nothing can be unpacked from it: it is empty, damaged or cut off; copy it again")
+        raise InputError(
+            f"{source.name}: nothing can be unpacked from it: it is empty, damaged or cut off; copy it again"
+        )
     if not chunk.startswith(SQLITE_MAGIC):
         return
     size = read_header(chunk, name=source.name).size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+ALL = os.environ.get("GAPFINDER_HOSTILE") == "all"
 CASES = {case.name: (number, case) for number, case in enumerate(all_cases())}
+RUN = [name for name, (_, case) in CASES.items() if ALL or not case.is_rest]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,8 @@ def run(commands: Worker, case: Case, folder: Path, number: int = 0) -> None:
 
 
 def test_the_corpus_is_large_and_no_two_files_have_one_name():
-    assert len(CASES) == len(list(all_cases())) >= 200
+    assert len(CASES) == len(list(all_cases()))
+    assert len(RUN) >= 200
 
 
 def test_a_sound_file_is_measured_and_a_wrong_expectation_is_noticed(commands, tmp_path):
@@ -46,7 +50,7 @@ def test_a_sound_file_is_measured_and_a_wrong_expectation_is_noticed(commands, t
         run(commands, wrong, tmp_path)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", RUN)
 def test_a_hostile_file_ends_as_it_should(commands, name, tmp_path):
     number, case = CASES[name]
     run(commands, case, tmp_path, number)
