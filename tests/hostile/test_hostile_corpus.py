@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 ALL = os.environ.get("GAPFINDER_HOSTILE") == "all"
 CASES = {case.name: (number, case) for number, case in enumerate(all_cases())}
-RUN = [name for name, (_, case) in CASES.items() if ALL or not case.is_rest]
+RUN = [
+    pytest.param(name, marks=[pytest.mark.nsys] if 4 in case.codes else [])
+    for name, (_, case) in CASES.items()
+    if ALL or not case.is_rest
+]
 
 
 @pytest.fixture(scope="module")
