@@ -95,8 +95,8 @@ def hold(case: Case, path: Path, done: dict) -> None:
         assert code in (2, 4), line
     elif case.codes <= {2, 4}:
         assert code in _ALL | case.codes, line
-    else:
-        assert code in case.codes | {2, 3}, line
+    else:  # a check may not be able to answer, and a profile without GPU work is shown
+        assert code in _ALL, line
 
 
 def hold_numbers(case: Case, report: dict) -> None:
@@ -104,6 +104,7 @@ def hold_numbers(case: Case, report: dict) -> None:
     lanes = report["lanes"]
     assert case.lanes in (None, len(lanes)), len(lanes)
     for lane in lanes:
-        assert sum(lane[part] for part in PARTS) == lane["window"]["duration_ns"]
+        if lane["idle_ns"] is not None:
+            assert sum(lane[part] for part in PARTS) == lane["window"]["duration_ns"]
     wrong = {name: lanes[0][name] for name, right in case.lane.items() if lanes[0][name] != right}
     assert not wrong, wrong
