@@ -47,6 +47,8 @@ _PORTS_TRIED = 50
 _SHORTEST_TOKEN = 16
 _THREADS = 8
 _LAST_ANSWERS_S = 1.0
+_CONNECTIONS, _SILENT_S, _LOOKS_FOR_SILENT_EVERY_S = 500, 30, 2
+"""How many there may be, and how long one may be silent: of waitress's own 100 and 120 s few keep everybody out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,6 +198,9 @@ def _bound(app: Dash, serving: Serving, *, connections: dict[int, Any]) -> BaseW
         map=connections,
         sockets=[listening],
         threads=_THREADS,
+        connection_limit=_CONNECTIONS,
+        channel_timeout=_SILENT_S,
+        cleanup_interval=_LOOKS_FOR_SILENT_EVERY_S,
         ident=None,
         max_request_body_size=MOST_SLICE_BYTES + 2,  # what is longer by one is answered by Flask
         recv_bytes=1 << 18,  # the usual 8 kB make a slice cost half as much time again

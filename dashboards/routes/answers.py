@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from dash.exceptions import DependencyException
 from flask import Response, jsonify, request
 from markupsafe import escape
 from werkzeug.exceptions import HTTPException
@@ -41,6 +42,7 @@ def register(server: Flask) -> None:
     """Answer errors of HTTP as short pages, or as JSON to who asks for it, and what cannot be used with its reason."""
     server.register_error_handler(HTTPException, _http_error)
     server.register_error_handler(InputError, _input_error)
+    server.register_error_handler(DependencyException, _no_such_script)
 
 
 def page(status: HTTPStatus, *, title: str, content: str) -> Response:
@@ -63,6 +65,11 @@ def _http_error(error: HTTPException) -> Response:
     allowed = error.get_headers() if status is HTTPStatus.METHOD_NOT_ALLOWED else []
     answer.headers.extend([header for header in allowed if header[0] == "Allow"])
     return answer
+
+
+def _no_such_script(_: DependencyException) -> Response:
+    """Answer a script that Dash does not have, which it takes for a fault of its own."""
+    return refused(HTTPStatus.NOT_FOUND, "there is no such script")
 
 
 def _input_error(error: InputError) -> Response:

@@ -47,6 +47,9 @@ def export_report(path: Path, *, nsys: Nsys | None = None) -> Path:
 
 def _refuse_other_files(path: Path) -> None:
     try:
+        # a pipe that nobody writes to would be waited for without end
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path} is not a regular file; name a report")
         with path.open("rb") as file:
             start = file.read(len(REPORT_MAGIC))
     except OSError as error:

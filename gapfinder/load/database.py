@@ -83,10 +83,7 @@ class Database:
         if table not in self._tables:
             return {column: np.empty(0, np.int64) for column in columns}
         info = self._tables[table]
-        for column in required:
-            if column not in info.columns:
-                there = ", ".join(other for other in info.columns[:8] if other.isidentifier())
-                raise InputError(f"{self.name}: {table} has no column {column} (it has {there}); {AGAIN}")
+        self._check_columns(table, required)
         present = {column: null for column, null in columns.items() if column in info.columns}
         try:
             arrays = self._read_pages(info, present, leaves=self._only.get(table))
@@ -243,6 +240,7 @@ class Database:
         self, table: str, columns: Sequence[str], *, where: str = "", parameters: Sequence[int] = ()
     ) -> Iterator[tuple[Value, ...]]:
         """Return the rows in the table's order, and at most one more than the file has room for."""
+        self._check_columns(table, columns)
         chosen = ", ".join(f'"{column}"' for column in columns)
         rows = self._connection.execute(f'SELECT {chosen} FROM "{table}" NOT INDEXED {where}', parameters)
         return islice(rows, self._most_rows + 1)
@@ -257,6 +255,14 @@ class Database:
             else:
                 reason = f"SQLite cannot read it ({printable(str(error))}); copy or export it again"
             raise InputError(f"{self.name}: {reason}") from error
+
+    def _check_columns(self, table: str, columns: Sequence[str]) -> None:
+        """Refuse a table without one of these columns: SQLite takes a quoted name that it does not know for a text."""
+        there = self.columns(table)
+        for column in columns:
+            if column not in there:
+                known = ", ".join(other for other in there[:8] if other.isidentifier())
+                raise InputError(f"{self.name}: {table} has no column {column} (it has {known}); {AGAIN}")
 
     @property
     def _most_rows(self) -> int:

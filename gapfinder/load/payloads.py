@@ -29,6 +29,7 @@ LONGEST_PAYLOAD = 4_096
 """Bytes; what is longer is none of NCCL's."""
 
 _NOT_TOLD = -1
+_COLUMNS = ("start", "end", "globalTid", "binaryData")
 
 # NVTX_PAYLOAD_ENTRY_TYPE_*, of integers on 64-bit Linux, and the flags under which an entry is not the value itself
 # (pointer, offsets, arrays). Source: nvtx3/nvToolsExtPayload.h.
@@ -64,7 +65,7 @@ class Entry:
 
 def read_payloads(database: Database) -> tuple[pd.DataFrame, int]:
     """Return the frame PAYLOADS, and how many payloads of NVTX events could not be decoded."""
-    if not database.has_column(NVTX, "binaryData") or not database.has_rows(PAYLOAD_ENTRIES):
+    if not all(database.has_column(NVTX, column) for column in _COLUMNS) or not database.has_rows(PAYLOAD_ENTRIES):
         return PAYLOADS.empty(), 0
     schemas = payload_schemas(database)
     rows, groups, unreadable = _grouped(database)
@@ -123,9 +124,7 @@ def _grouped(database: Database) -> tuple[Integers, dict[bytes, tuple[list[int],
     times: list[tuple[int, int, int]] = []
     groups: dict[bytes, tuple[list[int], list[bytes]]] = {}
     unreadable = 0
-    for start, end, thread, blob in database.rows(
-        NVTX, (), ("start", "end", "globalTid", "binaryData"), present="binaryData"
-    ):
+    for start, end, thread, blob in database.rows(NVTX, (), _COLUMNS, present="binaryData"):
         if not isinstance(blob, bytes) or not isinstance(start, int) or not isinstance(thread, int):
             unreadable += 1
             continue

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gapfinder.load.limits import Limits
 
 _CHUNK = 1 << 22
+_MOST_TIMES, _NOT_SMALL = 200, 1 << 30
+"""How many times its size a large archive may unpack to; exports unpack to 5 to 15 times theirs."""
+
 
 _Reader = gzip.GzipFile | zstandard.ZstdDecompressionReader
 
@@ -69,6 +72,10 @@ def _copy(reader: _Reader, out: BinaryIO, *, source: Path, limits: Limits) -> No
     deadline = time.monotonic() + limits.deadline_s
     chunk = reader.read(_CHUNK)
     written = out.write(chunk)
+    if not chunk:  # zstd does not say that a frame is cut off
+        raise InputError(
+            f"{source.name}: nothing can be unpacked from it: it is empty, damaged or cut off; copy it again"
+        )
     if not chunk.startswith(SQLITE_MAGIC):
         return
     size = read_header(chunk, name=source.name).size
@@ -76,6 +83,11 @@ def _copy(reader: _Reader, out: BinaryIO, *, source: Path, limits: Limits) -> No
         raise InputError(f"{source.name}: the database in it does not tell its size; unpack it yourself")
     if size > limits.max_bytes:
         raise _too_large(source, limits)
+    if size > max(_NOT_SMALL, _MOST_TIMES * source.stat().st_size):
+        raise InputError(
+            f"{source.name}: tells that it unpacks to {size:,} bytes, more than {_MOST_TIMES} times its size, which no "
+            "export does; unpack it yourself if you trust it"
+        )
     while chunk:
         if time.monotonic() > deadline:
             raise InputError(f"{source.name}: not unpacked within {limits.deadline_s:g} s; unpack it yourself")

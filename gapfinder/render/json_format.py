@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
     Object = dict[str, object]
 
-# Names from a report may hold what no encoder takes (unpaired surrogates) or what drives a terminal (C1, directions).
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Names from a report may hold what no encoder takes (unpaired surrogates), what drives a terminal (C1, directions), and
+# what nobody sees; joiners stay, as signs are made of them.
+_UNSAFE = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
+)
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 

@@ -26,7 +26,7 @@ _USER_KEYS = frozenset({"USER", "LOGNAME", "USERNAME", "EXPORT_USER", "SUDO_USER
 _HOME_KEYS = frozenset({"HOME", "USERPROFILE"})
 _SECRET_KEY = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE", re.IGNORECASE)
 _SHORTEST_SECRET, _LONGEST_WORD, _MOST_WORDS = 6, 256, 64
-_VARIABLE = re.compile(r"([A-Za-z_]\w*)=([^\0\n]*)")
+_VARIABLE = re.compile(r"(?<!\w)(\w+)=([^\0\n]*)")  # tried once for each word, or a long one takes for ever
 
 
 def known_words(database: Database) -> set[Word]:

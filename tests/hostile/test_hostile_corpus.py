@@ -1,0 +1,92 @@
+"""Every hostile file through the commands: a right result, or one clear line; in bounded time and memory, and no fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from hostile_base import LANE, MEASURED, Case, sound_bytes, written
+from hostile_files import all_cases
+from hostile_runs import Worker, hold, hold_numbers, plan_of, worker
+from hostile_times import lanes, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ALL = os.environ.get("GAPFINDER_HOSTILE") == "all"
+CASES = {case.name: (number, case) for number, case in enumerate(all_cases())}
+RUN = [
+    pytest.param(name, marks=[pytest.mark.nsys] if 4 in case.codes else [])
+    for name, (_, case) in CASES.items()
+    if ALL or not case.is_rest
+]
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    with worker(tmp_path_factory.mktemp("hostile")) as one:
+        yield one
+
+
+def run(commands: Worker, case: Case, folder: Path, number: int = 0) -> None:
+    path = case.make(folder)
+    for done in commands.run(path, plan_of(case, number)):
+        hold(case, path, done)
+        if done["what"] == "analyze" and done["exit_code"] in (0, 3):
+            hold_numbers(case, json.loads(done["stdout"]))
+
+
+def test_the_corpus_is_large_and_no_two_files_have_one_name():
+    assert len(CASES) == len(list(all_cases()))
+    assert len(RUN) >= 200
+
+
+def test_a_sound_file_is_measured_and_a_wrong_expectation_is_noticed(commands, tmp_path):
+    case = Case(name="sound", make=written(sound_bytes()), codes=MEASURED, lane=LANE, lanes=1)
+    run(commands, case, tmp_path)
+    wrong = Case(name="sound", make=written(sound_bytes()), codes=MEASURED, lane=LANE | {"idle_ns": 0}, lanes=1)
+    with pytest.raises(AssertionError, match="idle_ns"):
+        run(commands, wrong, tmp_path)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_hostile_file_ends_as_it_should(commands, name, tmp_path):
+    number, case = CASES[name]
+    run(commands, case, tmp_path, number)
+
+
+COUNT = {lanes: 1_000_000, names: 300_000}
+"""Names take memory and time in proportion: a million took more than the 20 s of processor time here."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lanes, names], ids=["lanes", "names"])
+def test_very_many_of_what_is_few_take_bounded_time_and_memory(commands, make, tmp_path):
+    path = make(COUNT[make])(tmp_path)
+    (done,) = commands.run(path, ["analyze"])
+    assert not done["fault"]
+    if make is lanes:
+        assert (done["exit_code"], "at most 4,096 can be" in done["stderr"]) == (2, True)
+    else:
+        (lane,) = json.loads(done["stdout"])["lanes"]
+        assert (lane["kernels"], lane["compute_ns"], lane["idle_ns"]) == (300_000, 1_500_000, 1_499_995)
+
+
+def test_the_same_rows_in_another_order_are_the_same_report(commands, tmp_path):
+    path = written(sound_bytes())(tmp_path)
+    (before,) = commands.run(path, ["analyze"])
+    with closing(sqlite3.connect(path)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            database.execute(f"CREATE TEMP TABLE kept AS SELECT * FROM {table} ORDER BY rowid DESC")
+            database.execute(f"DELETE FROM {table}")
+            database.execute(f"INSERT INTO {table} SELECT * FROM kept")
+            database.execute("DROP TABLE kept")
+        database.commit()
+    (after,) = commands.run(path, ["analyze"])
+    assert before["stdout"] == after["stdout"] != ""
