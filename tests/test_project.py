@@ -113,7 +113,7 @@ def test_the_index_of_the_documents_names_each():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert "(docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     there = {path.name for path in DOCUMENTS[1:]} - {"README.md"}
-    assert {link for link in re.findall(r"\]\(([\w-]+\.md)\)", index)} == there
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == there
 
 
 def test_the_pictures_of_the_readme_are_small_and_made_by_a_program():

@@ -26,7 +26,7 @@ def build(kind: str, folder: Path) -> Path:
     """Build with the project's own backend, which needs no network."""
     code = "import sys; from hatchling import build; print(getattr(build, f'build_{sys.argv[1]}')(sys.argv[2]))"
     command = [sys.executable, "-c", code, kind, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return folder / done.stdout.splitlines()[-1]
 
@@ -41,7 +41,7 @@ def installed(wheel, tmp_path_factory) -> Path:
     """A folder with what the wheel installs."""
     folder = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
+        archive.extractall(folder)  # noqa: S202 - made above
     return folder
 
 
@@ -61,7 +61,12 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(installed, whee
     kept = {f"gapfinder-{__version__}.dist-info/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")}
     assert files_of(installed) == wanted | kept | {f"gapfinder-{__version__}.dist-info/licenses/LICENSE"}
     assert wheel.name == f"gapfinder-{__version__}-py3-none-any.whl"
-    for name in ("gapfinder/py.typed", "dashboards/py.typed", "gapfinder/render/page.css", "dashboards/assets/shell.js"):
+    for name in (
+        "gapfinder/py.typed",
+        "dashboards/py.typed",
+        "gapfinder/render/page.css",
+        "dashboards/assets/shell.js",
+    ):
         assert name in wanted
     assert any(name.endswith("/sitecustomize.py") for name in wanted)
 
@@ -69,13 +74,14 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(installed, whee
 def run_installed(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(installed)}
     command = [sys.executable, "-m", "gapfinder", *words]
-    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_what_it_installs_runs(installed, tmp_path):
     code = "import gapfinder, dashboards; print(gapfinder.__file__, dashboards.__file__)"
     environment = os.environ | {"PYTHONPATH": str(installed)}
-    told = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [str(Path(file).parents[1]) for file in told.stdout.split()] == [str(installed)] * 2
     assert run_installed(installed, "--version", cwd=tmp_path).stdout == f"gapfinder {__version__}\n"
     sample = str(ROOT / "sample_profiles" / "healthy.sqlite")
@@ -110,7 +116,9 @@ def test_the_sdist_holds_what_its_tests_need_and_nothing_that_a_run_leaves(tmp_p
     there = {f"{folder}/{name}" for folder in folders for name in files_of(ROOT / folder)}
     assert {name for name in there if not name.startswith("benchmarks/data/")} <= names
     assert {"README.md", "LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "action.yml"} <= names
-    left_behind = re.compile(r"__pycache__|\.pyc$|(^|/)\.(venv|hypothesis|gapfinder|git|\w+_cache)/|benchmarks/data/|^build/")
+    left_behind = re.compile(
+        r"__pycache__|\.pyc$|(^|/)\.(venv|hypothesis|gapfinder|git|\w+_cache)/|benchmarks/data/|^build/"
+    )
     assert [name for name in names if left_behind.search(name)] == []
 
 

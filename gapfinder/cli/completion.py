@@ -1,4 +1,4 @@
-"""What a shell completes: files where an argument may also be something else, codes of `explain`, metrics, baselines."""
+"""What a shell completes: files where an argument may be something else too, codes of `explain`, metrics, baselines."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import click
+
+    from gapfinder.findings.page import Fault, Page
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -22,7 +24,7 @@ def complete_codes(_context: click.Context, _parameter: click.Parameter, begun: 
     from gapfinder.findings.faults import FAULTS
     from gapfinder.findings.registry import PAGES
 
-    pages = {**PAGES, **FAULTS}
+    pages: Mapping[str, Page | Fault] = {**PAGES, **FAULTS}
     return [CompletionItem(code, help=page.title) for code, page in pages.items() if code.startswith(begun)]
 
 
