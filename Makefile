@@ -26,8 +26,8 @@ docs: .venv/installed ## write the generated pages of docs/ again
 samples: .venv/tools ## build sample_profiles/*.sqlite again
 	$(BIN)/python -m sample_profiles.build
 
-bench: .venv/tools ## how long an analysis takes, in scans of its kernel table
-	$(BIN)/python benchmarks/analyze.py
+bench: .venv/tools ## all benchmarks as one table, for docs/performance.md; ten minutes on an idle machine
+	$(BIN)/python benchmarks
 
 clean: ## remove the virtual environment and the caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyze import DATA, MIB, run
+from table import row
 
 from gapfinder.analysis import measure_report
 from gapfinder.cluster.memory import estimated_need
@@ -62,13 +63,13 @@ def main() -> None:
             spent[count].append(spent_on(files, workers=count, output=output))
     alone, together = (median_of(own) for own in spent.values())
     is_same = outputs[0].read_bytes() == outputs[1].read_bytes()
-    print(f"{len(files)} reports           wall   CPU of the first process   of others")
     for what, one in (("one after the other", alone), (f"{options.workers} workers", together)):
-        print(f"  {what:<19} {one.wall:5.2f} s {one.own:15.2f} s {one.others:14.2f} s")
+        row(f"{len(files)} reports, {what}", f"{one.wall:.2f} s; CPU {one.own:.2f} s and {one.others:.2f} s in others")
     ideal = together.own + together.others / options.workers
-    print(f"by CPU time, {(alone.own + alone.others) / ideal:.2f} times as fast with {options.workers} idle CPUs")
+    row(f"by CPU time, with {options.workers} idle CPUs", f"{(alone.own + alone.others) / ideal:.2f} times as fast")
     ratio = alone.wall / together.wall
-    print(f"RATIO {ratio:.2f} times as fast ({ENOUGH} wanted), {'the same bytes' if is_same else 'OTHER BYTES'}")
+    told = "the same bytes" if is_same else "OTHER BYTES"
+    row(f"{options.workers} workers", f"{ratio:.2f} times as fast ({ENOUGH} wanted), {told}")
     sys.exit(0 if is_same and ratio >= ENOUGH else 1)
 
 
@@ -136,12 +137,11 @@ def tell_report(report: Path, *, kernels: int) -> None:
     peak, need = one.peak_mib * MIB * MIB // MEGABYTE, estimated_need(report) // MEGABYTE
     operations = sum(len(lane.communication) for lane in measured.lanes)
     hidden = sum(len(lane.communication.computed) for lane in measured.lanes)
-    print(f"one report of {kernels:,} kernels, {report.stat().st_size // MEGABYTE:,} MB:")
-    print(f"  analyzed alone in {one.seconds:.2f} s, peak {peak:,} MB (estimated before: {need:,} MB)")
-    print(f"  {len(packed) / MEGABYTE:.2f} MB travel for {operations:,} communication operations")
-    print(
-        f"  and {hidden:,} stretches hidden, packed in {halfway - started:.2f} s, unpacked in {ended - halfway:.2f} s"
-    )
+    what = f"one report of {kernels:,} kernels"
+    row(f"{what}, {report.stat().st_size // MEGABYTE:,} MB", f"{one.seconds:.2f} s", peak_mib=one.peak_mib)
+    row(f"{what}: peak estimated before", f"{need:,} MB (it is {peak:,} MB)")
+    row(f"{what}: travels", f"{len(packed) / MEGABYTE:.2f} MB: {operations:,} operations, {hidden:,} stretches hidden")
+    row(f"{what}: packed and unpacked", f"{halfway - started:.2f} s and {ended - halfway:.2f} s of CPU")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze import MIB, report_with
+from table import read_kernels, row
 
 from dashboards.data.opening import OpenProfile, open_prepared
 from dashboards.data.windows import WindowRequest, answer
@@ -55,7 +56,6 @@ def measure(path: Path, *, folder: Path) -> None:
     prepare(path, folder)
     profile = opened(folder)
     lanes = len(profile.trace.lanes)
-    print(f"{'lanes':>8} {'window':>8} {'columns':>8} {'median':>8} {'p95':>8} {'most kB':>8} {'marks':>8}")
     for many in (lanes, 64):  # lanes are asked for again and again where there are fewer
         for zoom in ZOOMS:
             ask(profile, zoom=zoom, lanes=tuple(place % lanes for place in range(many)))
@@ -71,8 +71,9 @@ def prepare(path: Path, folder: Path) -> None:
         raise subprocess.CalledProcessError(process.returncode, "prepare")
     wall, processor = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
     size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"{path.name}: prepared in {wall:.1f} s ({processor:.1f} s of processor time), at most ", end="")
-    print(f"{usage.ru_maxrss // MIB:,} MiB of memory; {size / 1e6:,.0f} MB on disk")
+    told = f"{wall:.1f} s, {processor:.1f} s of CPU; {size / 1e6:,.0f} MB on disk"
+    reads = processor / read_kernels(path)
+    row(f"dashboard, {path.stem}: prepared", told, reads=reads, peak_mib=usage.ru_maxrss // MIB)
 
 
 def opened(folder: Path) -> OpenProfile:
@@ -97,7 +98,7 @@ def opened(folder: Path) -> OpenProfile:
         profile = open_prepared(stored)
         times.append((time.perf_counter() - wall, time.process_time() - processor))
     wall, processor = min(times)
-    print(f"opened in {wall:.2f} s ({processor:.2f} s of processor time)")
+    row("dashboard: opened again", f"{wall:.2f} s, {processor:.2f} s of CPU")
     return profile
 
 
@@ -117,10 +118,9 @@ def ask(profile: OpenProfile, *, zoom: float, lanes: Sequence[int]) -> None:
         columns.append(found["columns"])
         marks.append(found["marks"]["shown"] + sum(lane["holes"]["shown"] for lane in found["lanes"]))
     p95 = statistics.quantiles(times, n=20)[-1]
-    print(
-        f"{len(lanes):>8} {zoom:>8.2%} {min(columns):>8,} {statistics.median(times):>8.1f} {p95:>8.1f} "
-        f"{max(sizes):>8,.0f} {max(marks):>8,}",
-        flush=True,
+    row(
+        f"dashboard: {len(lanes)} lanes, {zoom:.2%} of the time, {min(columns):,} columns",
+        f"{statistics.median(times):.1f} ms of CPU (p95 {p95:.1f}); at most {max(sizes):,.0f} kB, {max(marks):,} marks",
     )
 
 

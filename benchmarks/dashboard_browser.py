@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from table import row
+
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -48,12 +50,11 @@ def main() -> None:
     parser.add_argument("reports", nargs="*", type=Path, default=[ROOT / "sample_profiles" / "slow_rank.sqlite"])
     parser.add_argument("--moves", type=int, default=20, help="at each of five zooms")
     options = parser.parse_args()
-    print(f"{'report':<28} {'what':<44} {'median':>10} {'longest':>10} {'wanted':>10}")
     with tempfile.TemporaryDirectory() as folder:
         for report in options.reports:
             began = time.perf_counter()
             profile = prepared(report.stem, [report], Path(folder))
-            print(f"{report.stem:<28} {'prepared once':<44} {time.perf_counter() - began:>8.1f} s")
+            row(f"browser, {report.stem}: prepared once", f"{time.perf_counter() - began:.1f} s")
             measure(profile, moves=options.moves)
 
 
@@ -64,17 +65,17 @@ def measure(profile: StoredProfile, *, moves: int) -> None:
         for _ in range(OPENINGS):
             with served({profile.name: profile}) as site:  # a new server has nothing open yet
                 firsts.append(opened(browser, site.timeline(profile.name)))
-        row(profile.name, "first picture after opening", firsts, unit="s", wanted=FIRST_S)
+        waited(profile.name, "first picture after opening", firsts, unit="s", wanted=FIRST_S)
         with served({profile.name: profile}) as site:
             page = tab(browser).new_page()
             page.goto(site.timeline(profile.name))
             when_drawn(page)
             for zoom in range(5):
                 at_once, complete = moved(page, moves=moves)
-                row(
+                waited(
                     profile.name, f"move at zoom {zoom}: picture from what is there", at_once, unit="ms", wanted=MOVE_MS
                 )
-                row(profile.name, f"move at zoom {zoom}: with new data", complete, unit="ms", wanted=MOVE_MS)
+                waited(profile.name, f"move at zoom {zoom}: with new data", complete, unit="ms", wanted=MOVE_MS)
                 for _ in range(6):
                     page.evaluate(MOVED, "w")
 
@@ -98,10 +99,10 @@ def moved(page: Page, *, moves: int) -> tuple[list[float], list[float]]:
     return [shown for shown, _ in times], [complete for _, complete in times]
 
 
-def row(name: str, what: str, times: list[float], *, unit: str, wanted: float) -> None:
+def waited(name: str, what: str, times: list[float], *, unit: str, wanted: float) -> None:
     """Print one line."""
     middle, longest = statistics.median(times), max(times)
-    print(f"{name:<28} {what:<44} {middle:>7.2f} {unit:<2} {longest:>7.2f} {unit:<2} {wanted:>7.0f} {unit}", flush=True)
+    row(f"browser, {name}: {what}", f"{middle:.2f} {unit}, longest {longest:.2f} {unit} ({wanted:.0f} {unit} wanted)")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from table import row
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -255,15 +257,14 @@ def _compare(title: str, setting: _Setting) -> None:
     for number in range(_PAIRS):
         for is_hooked in (True, False) if number % 2 else (False, True):
             told[is_hooked].append(setting.told("measure", is_hooked=is_hooked))
-    print(f"{title}, {_PAIRS} processes of each kind: best, median, worst, in µs a step")
     for place, model in enumerate(_SIZES):
-        print(f"  {model}, {setting.depths[place]} modules")
-        for column, what in enumerate(("processor time", "clocks")):
+        what = f"hook, {title}: {model}, {setting.depths[place]} modules"
+        for column, clock in enumerate(("processor time", "clocks")):
             bare, hooked = (_spread(one[place][column] for one in told[kind]) for kind in (False, True))
-            print(f"    {what}: without {_row(bare)}; with the hook {_row(hooked)}")
+            row(f"{what}: {clock}", f"{_row(bare)} µs a step without it; {_row(hooked)} with it")
             if column:
                 added = hooked[1] - bare[1]
-                print(f"    in the hook: {added:.0f} µs ({added * 1e3 / _STEP_NS:.2%} of 5 ms)", flush=True)
+                row(f"{what}: in the hook", f"{added:.0f} µs ({added * 1e3 / _STEP_NS:.2%} of 5 ms)")
 
 
 def _spread(values: Iterable[float]) -> tuple[float, float, float]:
@@ -290,16 +291,17 @@ def main() -> None:
         bare = os.environ | {"OMP_NUM_THREADS": "1"}
         hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
         setting = _Setting(folder=folder, bare=bare, hooked=hooked)
-        print(f"a loop of a million additions: {_loop_ms():.0f} ms")
+        row("a loop of a million additions in Python", f"{_loop_ms():.0f} ms")
         setting = replace(setting, depths=tuple(map(str, setting.told("depths", is_hooked=False))))
         (without,), (with_hook,) = (setting.told("count", is_hooked=kind) for kind in (False, True))
-        print(f"added to a step: {with_hook[0] - without[0]:.1f} Python functions, {with_hook[1]:.1f} NVTX events")
+        added = f"{with_hook[0] - without[0]:.1f} Python functions, {with_hook[1]:.1f} NVTX events"
+        row("hook: added to a step", added)
         _compare("alone", setting)
         if shutil.which("nsys"):
             _compare("under nsys", replace(setting, profiler=(*_NSYS, f"--output={folder / 'report'}")))
         starts = [(_start_ms(bare), _start_ms(hooked)) for _ in range(_STARTS)]
     without, with_hook = (min(values) for values in zip(*starts, strict=True))
-    print(f"start of Python: {without:.1f} ms, with the hook {with_hook - without:+.1f} ms")
+    row("hook: start of Python", f"{without:.1f} ms, with the hook {with_hook - without:+.1f} ms of CPU")
 
 
 def _tell(file: str, command: str, *depths: str) -> None:

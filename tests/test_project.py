@@ -107,3 +107,19 @@ def test_a_wrong_command_line_would_be_seen():
 def test_links_between_documents_lead_somewhere(path):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_index_of_the_documents_names_each():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert "(docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    there = {path.name for path in DOCUMENTS[1:]} - {"README.md"}
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == there
+
+
+def test_the_pictures_of_the_readme_are_small_and_made_by_a_program():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    made = (ROOT / "docs" / "screenshots.py").read_text(encoding="utf-8")
+    assert pictures
+    for picture in pictures:
+        assert (ROOT / picture).stat().st_size < 300_000
+        assert f'"{Path(picture).name}"' in made

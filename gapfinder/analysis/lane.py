@@ -162,32 +162,37 @@ class LaneMeasurement:
         )
 
     def _holes(self, parts: HoleParts, top: Int64s, evidence: Sequence[Evidence]) -> Holes:
+        before = self._names_at(parts.starts[top], at_end=True)
+        after = self._names_at(parts.ends[top], at_end=False)
         return Holes(
             min_gap_ns=self._settings.min_gap_ns,
             count=len(parts),
             total_ns=int(parts.lengths.sum()),
-            top=tuple(self._hole(parts, place, seen) for place, seen in zip(top.tolist(), evidence, strict=True)),
+            top=tuple(
+                Hole(
+                    start_ns=int(parts.starts[place]),
+                    end_ns=int(parts.ends[place]),
+                    idle_ns=int(parts.idle[place]),
+                    exposed_ns=int(parts.exposed[place]),
+                    copy_only_ns=int(parts.copy_only[place]),
+                    cause=Cause.UNKNOWN,
+                    evidence=seen,
+                    before=last,
+                    after=first,
+                )
+                for place, seen, last, first in zip(top.tolist(), evidence, before, after, strict=True)
+            ),
         )
 
-    def _hole(self, parts: HoleParts, place: int, evidence: Evidence) -> Hole:
-        start, end = int(parts.starts[place]), int(parts.ends[place])
-        idle, exposed, copy = (int(part[place]) for part in (parts.idle, parts.exposed, parts.copy_only))
-        return Hole(
-            start_ns=start,
-            end_ns=end,
-            idle_ns=idle,
-            exposed_ns=exposed,
-            copy_only_ns=copy,
-            cause=Cause.UNKNOWN,
-            evidence=evidence,
-            before=self._name_at(start, at_end=True),
-            after=self._name_at(end, at_end=False),
-        )
-
-    def _name_at(self, time: int, *, at_end: bool) -> str | None:
-        """Return the name of the compute kernel or graph that ends (or starts) at `time`; of several the first."""
+    def _names_at(self, times: Int64s, *, at_end: bool) -> list[str | None]:
+        """Return the name of the compute kernel or graph that ends (or starts) at each time; of several the first."""
         compute, graphs = self.operations.compute, self.operations.graphs
-        codes: list[int] = compute.names[(compute.ends if at_end else compute.starts) == time].tolist()
-        if codes:
-            return min(self._report.kernel_names[code] for code in codes)
-        return GRAPH_NAME if ((graphs.ends if at_end else graphs.starts) == time).any() else None
+        edges = compute.ends if at_end else compute.starts
+        order = np.argsort(edges, kind="stable")
+        firsts, lasts = (np.searchsorted(edges, times, side=side, sorter=order) for side in ("left", "right"))
+        met = np.isin(times, graphs.ends if at_end else graphs.starts).tolist()
+        found: list[str | None] = [GRAPH_NAME if is_graph else None for is_graph in met]
+        for place in np.flatnonzero(firsts < lasts).tolist():
+            codes = compute.names[order[firsts[place] : lasts[place]]].tolist()
+            found[place] = min(self._report.kernel_names[code] for code in codes)
+        return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gapfinder.cli.check_options import store_folder, store_option
+from gapfinder.cli.completion import complete_baselines
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.profiles import load_profiles
@@ -69,7 +70,7 @@ def list_(store: Path | None) -> None:
 
 
 @baseline.command(no_args_is_help=True)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_baselines)
 @store_option
 def show(name: str, store: Path | None) -> None:
     """Show one baseline."""
@@ -80,7 +81,7 @@ def show(name: str, store: Path | None) -> None:
 
 
 @baseline.command(no_args_is_help=True)
-@click.argument("name")
+@click.argument("name", shell_complete=complete_baselines)
 @store_option
 def rm(name: str, store: Path | None) -> None:
     """Remove one baseline."""

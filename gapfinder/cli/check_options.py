@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from gapfinder.cli.completion import complete_compared
 from gapfinder.cli.gathering import gathered
 from gapfinder.errors import InputError
 from gapfinder.settings import Settings, read_settings
@@ -102,6 +103,7 @@ _OPTIONS = (
     click.option(
         "--baseline",
         metavar="NAME|FILE|PROFILE",
+        shell_complete=complete_compared,
         help="A stored baseline, its JSON file, or an older profile; the stored baseline main when not given.",
     ),
     history_options,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gapfinder.cli.check_options import store_option
+from gapfinder.cli.completion import complete_compared
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.profiles import load_profiles
@@ -23,8 +24,8 @@ ALLOWED = ("gpus", "ranks")
 
 
 @click.command(no_args_is_help=True)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@click.argument("before", metavar="A", shell_complete=complete_compared)
+@click.argument("after", metavar="B", shell_complete=complete_compared)
 @click.option(
     "--allow-different",
     multiple=True,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from gapfinder.cli.completion import complete_codes
+
 
 @click.command()
-@click.argument("words", metavar="CODE|WORDS...", nargs=-1)
+@click.argument("words", metavar="CODE|WORDS...", nargs=-1, shell_complete=complete_codes)
 def explain(words: tuple[str, ...]) -> None:
     """Explain a finding, or find what to check by words.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.completion import complete_metrics
 from gapfinder.cli.history_changes import accept, add, rm
 from gapfinder.cli.history_options import format_option, history_file, history_store_option, print_sheet
 
@@ -49,7 +50,7 @@ def show(number: int, *, store: Path | None, form: str) -> None:
 
 
 @history.command()
-@click.argument("metric", default="overlap_ratio")
+@click.argument("metric", default="overlap_ratio", shell_complete=complete_metrics)
 @click.option("--branch", default="main", help="Whose runs; main when not given.")
 @history_store_option
 @format_option

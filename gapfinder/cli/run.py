@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.completion import complete_files
 from gapfinder.cli.run_options import capture_options
 from gapfinder.cli.streams import say
 
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
 
 @click.command(no_args_is_help=True, context_settings={"allow_interspersed_args": False})
-@click.argument("command", metavar="TRAIN.PY|COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument(
+    "command",
+    metavar="TRAIN.PY|COMMAND [ARGS]...",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    shell_complete=complete_files,
+)
 @click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="New folder for all of it.")
 @capture_options
 @click.option("--no-history", is_flag=True, help="Store nothing in the history.")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from gapfinder.model import SCHEMA_VERSION
+from gapfinder.render.json_text import encode
 from gapfinder.units import format_share
 
 if TYPE_CHECKING:
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
 
     Object = dict[str, object]
-
-# Names from a report may hold what no encoder takes (unpaired surrogates), what drives a terminal (C1, directions), and
-# what nobody sees; joiners stay, as signs are made of them.
-_UNSAFE = re.compile(
-    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
-)
-
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def render_json(analysis: Analysis) -> str:
@@ -62,30 +53,6 @@ def render_json(analysis: Analysis) -> str:
         "coverage": _coverage(analysis),
     }
     return encode(document)
-
-
-def encode(document: Object) -> str:
-    """Return `document` as JSON that no terminal and no reader stumbles over."""
-    text = _laid_out(document, indent="") + "\n"
-    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
-
-
-def _laid_out(value: object, *, indent: str) -> str:
-    """Return `value` as JSON: what holds only plain values on one line, everything else on a line for each member.
-
-    A step or a hole reads best on one line, and long lists of them are written by the fast encoder.
-    """
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if not any(isinstance(member, dict | list) for member in members):
-        return _ENCODE(value)
-    inner = indent + "  "
-    if isinstance(value, dict):
-        lines = [f"{_ENCODE(name)}: {_laid_out(member, indent=inner)}" for name, member in value.items()]
-        opening, closing = "{", "}"
-    else:
-        lines = [_laid_out(member, indent=inner) for member in members]
-        opening, closing = "[", "]"
-    return opening + ",".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}{closing}"
 
 
 def _source(source: Source) -> Object:

@@ -121,14 +121,11 @@ class Judge:
 
     def after_capture(self, trigger: Trigger) -> None:
         """Make what asked for the capture that has been taken the usual state: one capture for one fault."""
-        if trigger.kind is TriggerKind.LAG:
-            for rank in self._ranks.values():
-                rank.learn_anew()
-        if trigger.kind is TriggerKind.DRIFT:  # a rank may have begun to lag in the meantime
-            for rank in self._ranks.values():
-                rank.learn_steps_anew()
         if trigger.kind in _FAULTS:
             self._drifts_since_ns = None
+            for rank in self._ranks.values():
+                # of a drift, steps alone: a rank may have begun to lag in the meantime
+                rank.learn_anew() if trigger.kind is TriggerKind.LAG else rank.learn_steps_anew()
         elif trigger.kind is TriggerKind.STALL:
             self._stalled_at = {rank.rank: self._now_ns for rank in self._present}
         elif trigger.kind is TriggerKind.ASKED:

@@ -38,7 +38,7 @@ class Level:
 
     Values are gathered into blocks of time. The level is the median of the first blocks, and their spread tells how
     much one differs from the next where nothing changes. The last blocks have risen when their mean is over the level
-    by the rise that counts and by more than noise makes likely, and most of them are over it. Where the fewest that last
+    by the rise that counts and by more than noise makes likely, and most of them are over it. Where the fewest that are
     long enough do not tell, two and four times as many may: the noisier, the longer it takes to be sure.
     """
 

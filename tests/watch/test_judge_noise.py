@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from step_times import BEGUN, NOISES, S, Training, captures, checkpoints, cotenants, lognormal, own, tails, uniform
+from step_times import BEGUN, NOISES, S, Training, captures, checkpoints, lognormal, own, tails, uniform
 
 from gapfinder.watch.judge import Judge, Rules
 from gapfinder.watch.model import TriggerKind

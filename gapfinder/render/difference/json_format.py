@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from gapfinder.compare.difference import Side
-from gapfinder.render.json_format import encode
+from gapfinder.render.json_text import encode
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

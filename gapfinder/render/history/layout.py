@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.render.json_format import encode
+from gapfinder.render.json_text import encode
 from gapfinder.render.markdown import escape, table_markdown
 from gapfinder.render.text_layout import PLAIN, TITLE, joined, paragraph, table_lines
 
