@@ -25,6 +25,7 @@ WHOLE = (
     ("dashboard.py", "--kernels=1000000"),
     ("dashboard_browser.py", "--moves=10"),
     ("hook.py",),
+    ("watch.py",),
 )
 QUICK = (
     ("analyze.py", "--kernels=20000", "--repeat=1"),
