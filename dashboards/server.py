@@ -46,7 +46,7 @@ USUAL_HOST, USUAL_PORT = "127.0.0.1", 8050
 _PORTS_TRIED = 50
 _SHORTEST_TOKEN = 16
 _THREADS = 8
-_LAST_ANSWERS_S = 1.0
+_LAST_ANSWERS_S, _LOOKS_FOR_END_EVERY_S = 1.0, 2.0
 _CONNECTIONS, _SILENT_S, _LOOKS_FOR_SILENT_EVERY_S = 500, 30, 2
 """How many there may be, and how long one may be silent: of waitress's own 100 and 120 s few keep everybody out."""
 
@@ -127,11 +127,12 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
     sweep(view.store)
     gc.enable()  # a command line does without it, and ends
     runner = Runner(view.store, limits=limits_here(at_once=serving.jobs, memory_bytes=serving.job_bytes))
-    usual = signal.signal(signal.SIGTERM, _end)
+    ending = _Ending()
+    usual = signal.signal(signal.SIGTERM, ending)
     runner.start()
     try:
         told(_address(serving.host, access, front=front))
-        _answer(connections)
+        _answer(connections, ending=ending)
     finally:
         bound.task_dispatcher.shutdown(timeout=_LAST_ANSWERS_S)
         bound.close()
@@ -139,10 +140,22 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
         signal.signal(signal.SIGTERM, usual)
 
 
-def _answer(connections: dict[int, Any]) -> None:
+class _Ending:
+    """Ends the server at a signal, at once; or soon, where the signal falls into code that lets no exception out."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+
+    def __call__(self, number: int, frame: object) -> NoReturn:  # noqa: ARG002 (a signal handler)
+        self.is_asked = True
+        raise SystemExit(0)
+
+
+def _answer(connections: dict[int, Any], *, ending: _Ending) -> None:
     """Answer until it is interrupted; waitress's own `run` would then wait 5 s for an answer that takes long."""
     with suppress(KeyboardInterrupt, SystemExit):
-        wasyncore.loop(map=connections, use_poll=True)
+        while not ending.is_asked:
+            wasyncore.loop(timeout=_LOOKS_FOR_END_EVERY_S, count=1, map=connections, use_poll=True)
 
 
 def guard(app: Dash, view: View, *, access: Access, quota: Quota | None = None) -> None:
@@ -218,7 +231,3 @@ def _address(host: str, access: Access, *, front: str) -> str:
     name = f"[{name}]" if ":" in name else name
     query = "" if access.token is None else f"?{urlencode({'token': access.token})}"
     return f"http://{name}:{access.port}{front}{query}"
-
-
-def _end(number: int, frame: object) -> NoReturn:  # noqa: ARG001 (a signal handler's)
-    raise SystemExit(0)

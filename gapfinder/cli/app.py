@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import signal
 import sys
@@ -130,5 +129,9 @@ def main() -> None:
         sys.exit(end.exit_code)
     # A command makes very many small results, hardly ever in cycles: looking for them would take a tenth of its time.
     gc.disable()
-    atexit.register(gc.freeze)  # the interpreter looks for them once more when it ends, whatever was disabled
-    commands(prog_name="gapfinder")
+    try:
+        commands(prog_name="gapfinder")
+    except SystemExit as end:
+        if not end.code:  # what was interrupted may have something to give back
+            gc.freeze()  # the interpreter looks for cycles once more when it ends, whatever was disabled
+        raise

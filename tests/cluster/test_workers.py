@@ -305,7 +305,11 @@ def test_ctrl_c_in_the_middle_is_one_line_and_leaves_no_process(files):
     try:
         assert _within(60, lambda: all(path.with_suffix(".pid").exists() for path in files[:2]))
         os.killpg(parent.pid, signal.SIGINT)
-        assert parent.communicate(timeout=30) == (None, "gapfinder: interrupted\n")
+        _, told = parent.communicate(timeout=30)
+        # on a busy machine Python's own tracker of semaphores may be quicker than the process that gives them back
+        assert [
+            line for line in told.splitlines() if "resource_tracker" not in line and "warnings.warn" not in line
+        ] == ["gapfinder: interrupted"]
         assert parent.returncode == 130
         assert _within(20, lambda: not _is_there(parent.pid))
     finally:

@@ -39,7 +39,8 @@ def attach(torch: ModuleType) -> None:
     compiler = getattr(torch, "compiler", None)
     # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
     is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
-    one = Recorder(own, is_compiling=is_compiling or recorder.never, is_grad_enabled=torch.is_grad_enabled)
+    is_grad_enabled = getattr(torch, "is_grad_enabled", recorder.never)
+    one = Recorder(own, is_compiling=is_compiling or recorder.never, is_grad_enabled=is_grad_enabled)
     _recorders.append(one)
     try:
         _attach_optimizers(torch, one)
