@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from gapfinder.training.environment import hook_environment
+from gapfinder.training.environment import CaptureWindow, hook_environment
 
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
@@ -53,6 +53,8 @@ _PAIRS = 3
 _STARTS = 15
 _NVTX = ("push_range", "pop_range", "start_range", "end_range", "mark")
 _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
+
+_WINDOW = CaptureWindow(first=10, end=None)  # as with --steps 10: in what is measured, everything is marked
 
 _clock = time.perf_counter_ns
 
@@ -124,11 +126,7 @@ class _Clocks:
         self._inside: list[tuple[int, int]] = []
         self._put(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__")  # noqa: SLF001
         self._put(torch.autograd, "_engine_run_backward")
-        optimizers = sys.modules["torch.optim.optimizer"]
-        for when in ("pre", "post"):
-            hooks = getattr(optimizers, f"_global_optimizer_{when}_hooks")
-            for key, hook in list(hooks.items()) or [(0, None)]:
-                hooks[key] = self._whole(hook)
+        self._put(torch.optim.SGD, "step")
 
     def put_around(self, training: _Training) -> None:
         """Put clocks around the training's forward pass."""
@@ -139,12 +137,11 @@ class _Clocks:
     def _put(self, holder: object, name: str) -> None:
         """Put clocks around `name` and, inside the hook's function if there is one, around what that calls on to."""
         function = getattr(holder, name)
-        original = getattr(function, "__wrapped__", None)
-        cells = [cell for cell in function.__closure__ or () if cell.cell_contents is original]
-        if original is None:
-            function = self._inner(function)
+        if "_gapfinder_hook" in function.__code__.co_filename:
+            (cell,) = (cell for cell in function.__closure__ if cell.cell_contents is function.__wrapped__)
+            cell.cell_contents = self._inner(function.__wrapped__)
         else:
-            cells[0].cell_contents = self._inner(original)
+            function = self._inner(function)
         setattr(holder, name, self._outer(function))
 
     def _inner(self, function: Callable[..., object]) -> Callable[..., object]:
@@ -166,15 +163,6 @@ class _Clocks:
             return result
 
         return outer
-
-    def _whole(self, function: Callable[..., object] | None) -> Callable[..., None]:
-        def whole(*args: object) -> None:
-            begin = _clock()
-            if function is not None:
-                function(*args)
-            self.spent.append(_clock() - begin)
-
-        return whole
 
 
 def _find_depths() -> list[int]:
@@ -289,7 +277,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bare = os.environ | {"OMP_NUM_THREADS": "1"}
-        hooked = bare | hook_environment(window=None, status_folder=folder, environment=bare)
+        hooked = bare | hook_environment(window=_WINDOW, status_folder=folder, environment=bare)
         setting = _Setting(folder=folder, bare=bare, hooked=hooked)
         row("a loop of a million additions in Python", f"{_loop_ms():.0f} ms")
         setting = replace(setting, depths=tuple(map(str, setting.told("depths", is_hooked=False))))

@@ -61,6 +61,14 @@ def test_window_text_goes_there_and_back(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "spacing"),
+    [("10:30", 4), ("10:13", 1), ("2:10 each", 2), (":16", 4), ("0:1000", 8), (":", 8), ("5:", 8)],
+)
+def test_four_marks_or_more_fall_into_a_window(text, spacing):
+    assert Window.parse(text).mark_spacing() == spacing
+
+
+@pytest.mark.parametrize(
     ("environment", "expected"),
     [
         ({}, (0, 0, 1)),

@@ -37,9 +37,8 @@ _EXPECTED = {
     ),
     "closure": f"optimizer( {_TWO} ) <step 14 optimizer( {_TWO} ) step 14> <step 15",
     "overflow": f"{_ONE} optimizer( ) <step 16 {_ONE} optimizer( ) step 16> <step 17",
-    # The range of the step that raised ends with the next one.
     "raising": (
-        f"optimizer( <micro-step 0 forward( ) {_BOTH} micro-step 0> ) optimizer( ) "
+        f"optimizer( ) <micro-step 0 forward( ) {_BOTH} micro-step 0> optimizer( ) "
         f"<micro-step 1 {_BOTH} micro-step 1> optimizer( ) <step 18"
     ),
     "second derivative": f"{_AGAIN} optimizer( ) <step 19 {_AGAIN} optimizer( ) step 19> <step 20",

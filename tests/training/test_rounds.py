@@ -1,6 +1,6 @@
 """Which call of which optimizer ends a step."""
 
-from gapfinder.training.startup._gapfinder_hook.rounds import STEP, OptimizerRound
+from gapfinder.training.startup._gapfinder_hook.rounds import OptimizerRound
 
 
 class _Optimizer:
@@ -9,8 +9,8 @@ class _Optimizer:
 
 def _step(optimizers, optimizer):
     """Return whether a step of `optimizer` ends the training step, and begin the next one if so."""
-    assert optimizers.enter(optimizer, STEP)
-    assert optimizers.leave(optimizer, STEP)
+    assert optimizers.enter(optimizer)
+    assert optimizers.leave(optimizer)
     is_complete = optimizers.is_complete
     if is_complete:
         optimizers.begin()

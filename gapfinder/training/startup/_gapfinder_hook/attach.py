@@ -10,16 +10,39 @@ from time import monotonic_ns
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import annotators, marks, place, recorder, rounds, session, status, step_stream, synchronising, window
+from . import (
+    annotators,
+    marks,
+    optimizers,
+    place,
+    recorder,
+    rounds,
+    session,
+    status,
+    step_stream,
+    synchronising,
+    window,
+)
 from .marks import UNMARKED
 from .recorder import Recorder
-from .rounds import SCALER
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 _Function = Callable[..., Any]
-_OWN_MODULES = (annotators, marks, place, recorder, rounds, session, status, step_stream, synchronising, window)
+_OWN_MODULES = (
+    annotators,
+    marks,
+    optimizers,
+    place,
+    recorder,
+    rounds,
+    session,
+    status,
+    step_stream,
+    synchronising,
+    window,
+)
 
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
@@ -43,7 +66,7 @@ def attach(torch: ModuleType) -> None:
     one = Recorder(own, is_compiling=is_compiling or recorder.never, is_grad_enabled=is_grad_enabled)
     _recorders.append(one)
     try:
-        _attach_optimizers(torch, one)
+        optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
         _attach_loaders(torch, one)
         vars(torch)["save"] = vars(torch.serialization)["save"] = _saving(torch.save, one)
@@ -64,36 +87,9 @@ def attach_save(saver: ModuleType) -> None:
             setattr(saver, name, _saving(getattr(saver, name), one))
 
 
-def _attach_optimizers(torch: ModuleType, one: Recorder) -> None:
-    optimizer_module = sys.modules["torch.optim.optimizer"]  # torch.optim deletes its own name for it
-    optimizer_module.register_optimizer_step_pre_hook(one.enter_optimizer)
-    optimizer_module.register_optimizer_step_post_hook(one.leave_optimizer)
-    build = optimizer_module.Optimizer.__init__
-
-    @functools.wraps(build)
-    def built(self: Any, *args: Any, **kwargs: Any) -> None:
-        build(self, *args, **kwargs)
-        one.add_optimizer(self)
-
-    optimizer_module.Optimizer.__init__ = built
-    scaler = torch.amp.GradScaler
-    scaled = scaler.step
-
-    @functools.wraps(scaled)
-    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        # the scaler leaves out the optimizer's step after an overflow, and that ends a training step all the same
-        one.enter_optimizer(optimizer, caller=SCALER)
-        try:
-            return scaled(self, optimizer, *args, **kwargs)
-        finally:
-            one.leave_optimizer(optimizer, caller=SCALER)
-
-    scaler.step = step
-
-
-# The three below run in every step, and each Python function that they called would cost more than the range it writes.
-# So they keep attributes by themselves, call functions of the recorder only for what happens seldom, and find what they
-# need in the recorder, which is in the cache by then, rather than among the names of the module.
+# What is below runs in every step, as does what is in optimizers.py, and each Python function that it called would cost
+# more than the range it writes. So it keeps attributes by itself, calls functions of the recorder only for what happens
+# seldom, and finds what it needs in the recorder, which is in the cache by then, rather than among a module's names.
 
 
 def _forward(call: _Function, one: Recorder) -> _Function:
@@ -129,8 +125,8 @@ def _forward(call: _Function, one: Recorder) -> _Function:
 def _backward(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        is_elsewhere = one.get_ident() != one.thread and not one.begin()
-        if is_elsewhere or one.is_in_backward or not one.is_marking:
+        is_here = not one.is_over and (one.get_ident() == one.thread or one.begin())
+        if not is_here or one.is_in_backward or not one.is_marking:
             return run(*args, **kwargs)
         is_outermost = one.is_free  # a forward pass may be under way, whose loss needs gradients
         # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss

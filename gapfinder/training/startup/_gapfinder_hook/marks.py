@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 DATA_LOADING, CHECKPOINT, GARBAGE_COLLECTION = "data loading", "checkpoint", "garbage collection"
-UNMARKED = object()  # a micro-step without a range
+UNMARKED = True  # a micro-step without a range; a constant is at hand in every function
 NOBODY = 0  # no thread has this ident
 STEPS_AHEAD = 16
 
@@ -49,50 +49,54 @@ class Marks:
         is_in_backward: whether a backward pass is under way.
         is_over: whether nothing is marked any more; steps are only counted.
         thread: the one that trains.
-        has_pass: whether there has been a pass in this step.
-        micro_step: what ends the micro-step under way; UNMARKED where it has no range, None between micro-steps.
+        has_pass: whether there has been a pass in this step; when all is over, nobody looks, and each step counts.
+        step, micro_step: what ends the range under way; None where there is none. A micro-step may be UNMARKED: under
+            way without a range.
+        step_starts: begin the ranges of the steps ahead, each at its number's remainder.
         is_marking: whether ranges are written, which is not so before training, while it is quiet and when it is over.
-        push_forward, push_backward, push_data_loading, pop: write the range of a phase.
+        is_in_optimizer: whether an optimizer's range is open.
+        is_usual: whether this step may be begun and ended by optimizers.py, without a function of the recorder.
+        push_forward, push_backward, push_data_loading, push_optimizer, pop: write the range of a phase.
+        end: ends what was started.
     """
 
     __slots__ = (
         "_annotator",
-        "_end",
         "_has_micro_steps",
         "_is_collecting",
         "_is_first_marked",
-        "_is_in_optimizer",
-        "_is_plain",
         "_is_saving",
         "_micro_steps",
         "_push_checkpoint",
         "_push_collection",
-        "_push_optimizer",
-        "_step",
-        "_step_starts",
         "_synchronising",
+        "end",
         "has_pass",
         "is_free",
         "is_in_backward",
+        "is_in_optimizer",
         "is_marking",
         "is_over",
+        "is_usual",
         "micro_step",
         "pop",
         "push_backward",
         "push_data_loading",
         "push_forward",
+        "push_optimizer",
+        "step",
+        "step_starts",
         "thread",
     )
 
     def __init__(self, annotator: Annotator) -> None:
         self.thread = NOBODY
         self.is_free = True
-        self.has_pass = self.is_in_backward = self.is_marking = self.is_over = False
-        self._is_in_optimizer = self._is_saving = self._is_collecting = self._is_first_marked = False
-        self._is_plain = False  # a marked step whose only micro-step is unmarked: the usual one
+        self.has_pass = self.is_in_backward = self.is_marking = self.is_over = self.is_usual = False
+        self.is_in_optimizer = self._is_saving = self._is_collecting = self._is_first_marked = False
         self._synchronising = Synchronising()
-        self._step_starts: list[Write] = []
-        self._step: Any = None
+        self.step_starts: list[Write] = []
+        self.step: Any = None
         self.micro_step: Any = None
         self._micro_steps = 0  # passes that gave gradients, or will, in this step
         self._has_micro_steps = True  # whether they are marked: not where the first step has one, until one has more
@@ -106,7 +110,7 @@ class Marks:
         """Begin a micro-step with a pass of `model`, if that is known."""
         number = self._micro_steps
         self._micro_steps = number + 1
-        self._has_micro_steps, self._is_plain = True, False
+        self._has_micro_steps, self.is_usual = True, False
         is_synchronising = model is not None and self._synchronising.tells(model)
         self.micro_step = self._annotator.start(f"micro-step {number}{' sync' if is_synchronising else ''}")
 
@@ -115,7 +119,7 @@ class Marks:
         token = self.micro_step
         self.micro_step = None
         if token is not None and token is not UNMARKED:
-            self._end(token)
+            self.end(token)
 
     @harmless
     def enter_checkpoint(self) -> bool:
@@ -142,10 +146,10 @@ class Marks:
         """Bind texts once: from the beginning on, these are compiled functions."""
         self._annotator = annotator
         self.push_forward, self.push_backward = annotator.pusher(FORWARD), annotator.pusher(BACKWARD)
-        self.push_data_loading, self._push_optimizer = annotator.pusher(DATA_LOADING), annotator.pusher(OPTIMIZER)
+        self.push_data_loading, self.push_optimizer = annotator.pusher(DATA_LOADING), annotator.pusher(OPTIMIZER)
         self._push_checkpoint = annotator.pusher(CHECKPOINT)
         self._push_collection = annotator.pusher(GARBAGE_COLLECTION)
-        self.pop, self._end = annotator.pop, annotator.end
+        self.pop, self.end = annotator.pop, annotator.end
 
     def _turn_on(self, steps: int) -> None:
         """Mark from the step on that is about to begin, which `steps` came before."""
@@ -153,28 +157,23 @@ class Marks:
         gc.callbacks.append(self.collect_garbage)
         self._write_ahead(steps)
 
-    def _turn_off(self) -> None:
-        """Mark nothing from the step on that is about to begin."""
-        if self._is_in_optimizer:  # its step raised
-            self.pop()
-        self._forget_marks()
-
     def _stop(self) -> None:
         """Mark nothing any more; only count steps."""
         self._forget_marks()
-        self.is_over, self.thread = True, NOBODY
+        self.is_over = self.has_pass = True
+        self.thread = NOBODY
 
     def _forget_marks(self) -> None:
-        self.is_marking = self.is_free = self._is_plain = self._is_in_optimizer = self._is_saving = (
+        self.is_marking = self.is_free = self.is_usual = self.is_in_optimizer = self._is_saving = (
             self._is_collecting
         ) = False
-        self._step = self.micro_step = None
+        self.step = self.micro_step = None
         if self.collect_garbage in gc.callbacks:
             gc.callbacks.remove(self.collect_garbage)
 
     def _write_ahead(self, steps: int) -> None:
         first = steps - steps % STEPS_AHEAD
-        self._step_starts = self._annotator.starters([f"step {first + more}" for more in range(STEPS_AHEAD)])
+        self.step_starts = self._annotator.starters([f"step {first + more}" for more in range(STEPS_AHEAD)])
 
     @harmless
     def _mark_collection(self, moment: str) -> bool:

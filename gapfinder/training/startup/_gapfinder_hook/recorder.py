@@ -7,7 +7,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from .marks import STEPS_AHEAD, UNMARKED, Marks, harmless
-from .rounds import STEP, OptimizerRound
+from .rounds import OptimizerRound
 from .step_stream import COUNT_WORD, ENTRIES, FIRST_WORD
 
 if TYPE_CHECKING:
@@ -19,50 +19,58 @@ if TYPE_CHECKING:
 class Recorder(Marks):
     """The steps of one process, in the thread that trains.
 
-    Forward passes, backward passes and data loading keep attributes by themselves, in attach.py, and the hooks of an
-    optimizer look after one that is alone: functions for that would cost more than the marks.
+    What happens in every step keeps the attributes by itself, in attach.py and optimizers.py: functions for that would
+    cost more than the marks.
 
     Of a told step, `enter_…` returns whether the matching `leave_…` has something to end.
 
     Attributes:
+        steps: how many have ended.
+        mark_mask: bits of a step's number; where one of them is set, the step does without the mark of the place.
+        attention: the step at whose beginning there is more to do than a mark.
+        is_stepping: whether the optimizer `only`, the one there is, is stepping in a step that is usual so far.
+        words: of the step stream, for a watch.
+        switch: the byte by which a watch asks for marks.
         is_timing: whether a backward pass is under way whose time a watch wants to know.
         apart_since: when this step would have begun without its backward passes; for a watch.
     """
 
     __slots__ = (
-        "_alone",
-        "_attention",
         "_has_begun",
         "_has_failed",
-        "_is_compiling",
         "_is_in_told_step",
         "_is_told",
-        "_mark_place",
         "_round",
         "_session",
-        "_switch",
-        "_words",
         "apart_since",
+        "attention",
         "get_ident",
+        "is_compiling",
         "is_grad_enabled",
+        "is_stepping",
         "is_timing",
+        "mark_mask",
+        "mark_place",
+        "only",
+        "steps",
+        "switch",
+        "words",
     )
 
     def __init__(
         self, session: Session, *, is_compiling: Callable[[], bool], is_grad_enabled: Callable[[], bool]
     ) -> None:
         super().__init__(session.annotator)
-        self._session, self._is_compiling = session, is_compiling
-        self.is_grad_enabled, self.get_ident = is_grad_enabled, get_ident
-        self._round = OptimizerRound()
+        self._session, self._round = session, OptimizerRound()
+        self.is_compiling, self.is_grad_enabled, self.get_ident = is_compiling, is_grad_enabled, get_ident
         self._has_begun = self._has_failed = self._is_told = self._is_in_told_step = False
-        self._alone: tuple[int, str] | None = None  # the step under way of an optimizer that is the only one
-        self._mark_place = session.mark
-        self._attention = 0  # the step at whose beginning there is more to do than a mark
-        self._words: memoryview | None = None  # of the step stream
-        self._switch: memoryview | None = None  # the byte by which a watch asks for marks
-        self.is_timing = False
-        self.apart_since = 0
+        self.is_stepping = self.is_timing = False
+        self.only: int | None = None
+        self.mark_place, self.mark_mask = session.mark, session.mark_spacing - 1
+        self.steps = self.attention = self.apart_since = 0
+        self.words: memoryview | None = None
+        self.switch: memoryview | None = None
+        session.count_steps = lambda: self.steps
 
     @harmless
     def begin(self) -> bool:
@@ -77,7 +85,7 @@ class Recorder(Marks):
         if self._session.is_watched:
             self.is_free = False
             self.apart_since = monotonic_ns()
-            self._words, self._switch = self._session.open_watch(self.apart_since)
+            self.words, self.switch = self._session.open_watch(self.apart_since)
         self._session.prepare()
         self._write_with(self._session.annotator)
         if not self._session.is_watched:
@@ -93,77 +101,56 @@ class Recorder(Marks):
     @harmless
     def add_optimizer(self, optimizer: object) -> bool:
         """Note a new optimizer."""
+        self.is_usual = False
         self._round.add(optimizer)
         self._session.note_optimizer()
         return True
 
-    def enter_optimizer(
-        self, optimizer: object, _args: object = (), _kwargs: object = None, caller: str = STEP
-    ) -> None:
-        """Begin an optimizer's step: a hook of torch, which also gives the step's arguments.
-
-        Args:
-            optimizer: whose step it is.
-            caller: tells calls of the same optimizer inside each other apart.
-        """
-        if self._is_compiling():  # the compiler reads this, and must find nothing to compile
-            return
-        try:
-            optimizers = self._round
-            if id(optimizer) == optimizers.only and self._alone is None and not optimizers.open and caller is STEP:
-                self._alone = optimizers.only_call
-            elif not self._enter_among(optimizer, caller):
-                return
-            if self.is_over or not (self._has_begun or self.begin()):
-                return
-            if not self.has_pass:
-                self.thread = self.get_ident()  # a loader may have begun in a thread of its own
-            if not self.is_marking:
-                return
-            if self._is_in_optimizer:  # the step before raised
-                self.pop()
+    @harmless
+    def enter_optimizer(self, optimizer: object) -> bool:
+        """Begin a call that steps `optimizer`."""
+        calls = self._round
+        if self.is_stepping:  # what was alone has a call inside it
+            calls.open.append(self.only or 0)
+        self.is_stepping = self.is_usual = False
+        if not calls.enter(optimizer) or self.is_over or not (self._has_begun or self.begin()):
+            return True
+        if not self.has_pass:
+            self.thread = get_ident()  # a loader may have begun in a thread of its own
+        if self.is_marking:
             if self.has_pass and self.micro_step is not None:
                 self.end_micro_step()
-            self._push_optimizer()
-            self._is_in_optimizer = True
-        except Exception as error:  # noqa: BLE001 - as in harmless
-            self.fail(error)
+            self.push_optimizer()
+            self.is_in_optimizer = True
+        return True
 
-    def leave_optimizer(
-        self, optimizer: object, _args: object = (), _kwargs: object = None, caller: str = STEP
-    ) -> None:
-        """End an optimizer's step, and the training step if it was the last one of it; a hook of torch as well."""
-        if self._alone is None and self._is_compiling():
-            return
-        try:
-            is_complete = self._alone is not None
-            if is_complete:
-                self._alone = None
-            elif self._round.leave(optimizer, caller):
-                is_complete = self._round.is_complete
-            else:
-                return
-            if self._is_in_optimizer:
-                self._is_in_optimizer = False
-                self.pop()
-            if not is_complete or self._is_told or not (self.has_pass or self.is_over):
-                return
-            steps = self._session.steps + 1
-            if self._is_plain and steps < self._attention:  # as _next_step does it, without a function more
-                self._session.steps, self.has_pass = steps, False
-                self._end(self._step)
-                self._mark_place()
-                self._micro_steps, self.micro_step = 1, UNMARKED
-                self._step = self._step_starts[steps % STEPS_AHEAD]()
-            else:
-                self._next_step(steps)
-        except Exception as error:  # noqa: BLE001 - as in harmless
-            self.fail(error)
+    @harmless
+    def leave_optimizer(self, optimizer: object) -> bool:
+        """End that call, and the training step if it was the last one of it."""
+        is_complete = self.is_stepping
+        if is_complete:
+            self.is_stepping = False
+        elif self._round.leave(optimizer):
+            is_complete = self._round.is_complete
+        else:
+            return True
+        self._leave_range()
+        if is_complete and not self._is_told and self.has_pass:
+            self._next_step(self.steps + 1)
+        return True
+
+    @harmless
+    def abandon_optimizer(self, optimizer: object) -> bool:
+        """End that call, which raised: no step is over."""
+        if self.is_stepping or self._round.abandon(optimizer):
+            self.is_stepping = False
+            self._leave_range()
+        return True
 
     @harmless
     def enter_told_step(self) -> bool:
         """Begin a step that the script tells: from now on steps end where it says so, and not with an optimizer."""
-        self._is_told = True
+        self._is_told, self.is_usual = True, False
         if not self._has_begun:
             self.begin()
         if self._is_in_told_step or (not self.is_over and get_ident() != self.thread):
@@ -175,16 +162,16 @@ class Recorder(Marks):
     def leave_told_step(self) -> bool:
         """End that step."""
         self._is_in_told_step = False
-        self._next_step(self._session.steps + 1)
+        self._next_step(self.steps + 1)
         return True
 
     def fail(self, error: Exception) -> bool:
         """Mark nothing any more, and say why; return that no range was opened. A watch still sees the steps."""
-        if self._words is None or self._has_failed:
+        if self.words is None or self._has_failed:
             self._stop()
         else:
             self._forget_marks()
-            self._has_failed, self._switch = True, None
+            self._has_failed, self.switch = True, None
         self._session.complain(error)
         return False
 
@@ -192,26 +179,23 @@ class Recorder(Marks):
         """Mark nothing in a forked child: the open ranges are its parent's."""
         self._stop()
         self._has_begun = True
-        self._words = self._switch = None
-        self._attention = 0
+        self.words = self.switch = None
+        self.steps = self.attention = 0
         self._session.after_fork()
-        self._round, self._alone = OptimizerRound(), None
+        self._round, self.is_stepping = OptimizerRound(), False
 
-    def _enter_among(self, optimizer: object, caller: str) -> bool:
-        """Note the call of an optimizer among calls or optimizers."""
-        if self._alone is not None:
-            self._round.open.append(self._alone)
-            self._alone = None
-        return self._round.enter(optimizer, caller)
+    def _leave_range(self) -> None:
+        if self.is_in_optimizer:
+            self.is_in_optimizer = False
+            self.pop()
 
     def _next_step(self, steps: int) -> None:
         """End the step under way, if there is one, and begin the next, before which `steps` have ended."""
         self._round.begin()
-        self._is_plain = False
         session = self._session
-        session.steps = steps
-        self.has_pass = False
-        words = self._words
+        self.steps = steps
+        self.has_pass = self.is_over
+        words = self.words
         if words is not None and steps:
             now = monotonic_ns()
             at = FIRST_WORD + (steps - 1) % ENTRIES * 2
@@ -219,36 +203,45 @@ class Recorder(Marks):
             words[at + 1] = min(self.apart_since, now)
             words[COUNT_WORD] = steps
             self.apart_since = now
-        if self._step is not None:
+        if self.step is not None:
             if self.micro_step is not None:
                 self.end_micro_step()
             if self._is_first_marked:
                 self._is_first_marked = False
                 self._has_micro_steps = self._micro_steps > 1
-            self._end(self._step)
-        if self._switch is not None and (self._switch[0] == 1) is not self.is_marking:
+            self.end(self.step)
+        if self.switch is not None and (self.switch[0] == 1) is not self.is_marking:
             self._turn(steps)
-        is_busy = steps >= self._attention
+        is_busy = steps >= self.attention
         if is_busy:
             self._attend(steps)
         if self.is_marking:
-            self._mark_place()
+            self.mark_place()
             if self._has_micro_steps:
                 self._micro_steps = 0
             else:  # as if the first had begun: the step itself tells as much, for less
                 self._micro_steps, self.micro_step = 1, UNMARKED
-                self._is_plain = words is None and self._switch is None
-            self._step = self._step_starts[steps % STEPS_AHEAD]()
+            self.step = self.step_starts[steps % STEPS_AHEAD]()
+        self._look_whether_usual()
         if is_busy and steps:
             session.report_if_due()
+
+    def _look_whether_usual(self) -> None:
+        """Say whether optimizers.py may begin and end the step by itself: for one optimizer, and one thing to do."""
+        self.only = self._round.only
+        if self.words is not None:
+            does_one_thing = not self.is_marking
+        else:
+            does_one_thing = self.is_over or (self.switch is None and self.is_marking and not self._has_micro_steps)
+        self.is_usual = does_one_thing and self.only is not None and not self._is_told
 
     def _attend(self, steps: int) -> None:
         """Do what is to be done before some of the steps begin."""
         session = self._session
         if not self.is_over and not session.begin_step():
             self._stop()
-        self._attention = session.next_busy_step()
-        self._mark_place = session.mark
+        self.attention = session.next_busy_step()
+        self.mark_place = session.mark
         if self.is_marking and steps % STEPS_AHEAD == 0:
             self._write_ahead(steps)
 
@@ -257,7 +250,7 @@ class Recorder(Marks):
         if not self.is_marking and not self.is_over:
             self._turn_on(steps)
         elif self.is_free:
-            self._turn_off()
+            self._forget_marks()
 
 
 def never() -> bool:

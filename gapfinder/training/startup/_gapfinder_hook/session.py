@@ -30,7 +30,8 @@ class Session:
     Attributes:
         annotator: writes the marks; silence until `prepare`.
         mark: writes the place.
-        steps: training steps that have ended.
+        mark_spacing: at every how many steps to write it, a power of two.
+        count_steps: returns how many training steps have ended.
         is_watched: whether a watch wants to know when.
     """
 
@@ -44,12 +45,14 @@ class Session:
         watch_folder: str,
     ) -> None:
         self._torch, self._find_annotator, self._window, self._status = torch, find_annotator, window, status
+        # without a window of the hook's own, a capture may begin and end at any step
+        self.mark_spacing = 1 if window is None else window.mark_spacing()
         self._place: Place | None = None
         self._trouble: str | None = None
         self._is_prepared = False
         self.annotator: Annotator = Silence()
         self.mark: Write = self.annotator.marker("")
-        self.steps = 0
+        self.count_steps: Callable[[], int] = int
         self._watch_folder, self.is_watched = watch_folder, bool(watch_folder)
         self._stream: StepStream | None = None
 
@@ -82,7 +85,7 @@ class Session:
 
     def next_busy_step(self) -> int:
         """Return which step is the next to begin with more than a mark."""
-        steps = self.steps
+        steps = self.count_steps()
         if steps < _STEPS_TO_REPORT:
             return steps + 1
         edges = () if self._window is None else self._window.edges
@@ -97,11 +100,11 @@ class Session:
 
     def begin_step(self) -> bool:
         """Do what is to be done before one of the busy steps is marked; return False after the window."""
-        if self.steps < _STEPS_TO_SETTLE:
+        if self.count_steps() < _STEPS_TO_SETTLE:
             self._find_place()
-        if self._window is not None and self.steps in self._window.edges:
+        if self._window is not None and self.count_steps() in self._window.edges:
             self._move_window()
-        return self._window is None or self.steps != self._window.end
+        return self._window is None or self.count_steps() != self._window.end
 
     def report_if_due(self) -> None:
         """Write the status if the last writing is some time ago."""
@@ -115,7 +118,7 @@ class Session:
             rank=place.rank,
             local_rank=place.local_rank,
             world_size=place.world_size,
-            steps=self.steps,
+            steps=self.count_steps(),
             is_window_opened=window is not None and window.is_opened,
             is_window_closed=window is not None and window.is_closed,
             opened_at_step=None if window is None else window.opened_at_step,
@@ -141,7 +144,7 @@ class Session:
 
     def after_fork(self) -> None:
         """Leave the marks to the parent: a forked child only counts its own steps."""
-        self._window, self.steps, self._trouble, self.annotator = None, 0, _FORKED, Silence()
+        self._window, self._trouble, self.annotator = None, _FORKED, Silence()
         self._is_prepared = True
         self._stream = None
         self._status.forget()
@@ -152,7 +155,7 @@ class Session:
         if window is None:
             return
         before = window.is_opened, window.is_closed
-        window.move(self.steps, annotator=self.annotator, place=self._find_place(), status=self._status)
+        window.move(self.count_steps(), annotator=self.annotator, place=self._find_place(), status=self._status)
         if (window.is_opened, window.is_closed) != before:
             self.report()
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 CAPTURE_RANGE = "gapfinder capture"
 _CLAIM = "opener"
+_WIDEST_SPACING = 8
 
 
 class Window:
@@ -38,6 +39,13 @@ class Window:
         steps, _, each = text.partition(" ")
         first, _, end = steps.partition(":")
         return cls(int(first) if first else None, int(end) if end else None, is_per_process=each == "each")
+
+    def mark_spacing(self) -> int:
+        """Return at every how many steps to tell the place: a power of two, so that four fall into a window."""
+        if self.end is None:
+            return _WIDEST_SPACING
+        quarter = (self.end - (self._first or 0)) // 4
+        return min(_WIDEST_SPACING, 1 << max(0, quarter.bit_length() - 1))
 
     def opens_with_training(self) -> bool:
         """Say whether the range opens before any step."""

@@ -1,0 +1,112 @@
+"""Puts the recorder around the steps of optimizers, which end the steps of a training."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any, Callable
+
+from .marks import STEPS_AHEAD, UNMARKED
+from .step_stream import COUNT_WORD, ENTRIES, FIRST_WORD
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .recorder import Recorder
+
+_Function = Callable[..., Any]
+
+
+def attach_optimizers(torch: ModuleType, one: Recorder) -> None:
+    """Have `one` know every optimizer, and mark its steps and those of GradScaler, which may leave them out."""
+    base = sys.modules["torch.optim.optimizer"].Optimizer  # torch.optim deletes its own name for the module
+    build = base.__init__
+
+    @functools.wraps(build)
+    def built(self: Any, *args: Any, **kwargs: Any) -> None:
+        build(self, *args, **kwargs)
+        one.add_optimizer(self)
+
+    base.__init__ = built
+    # Torch puts this around the step of each class. Its own two hooks would cost one function more, and do not tell of
+    # a step that raised.
+    around = base.profile_hook_step
+    base.profile_hook_step = staticmethod(lambda step: _step(around(step), one))
+    scaler = torch.amp.GradScaler
+    scaler.step = _scaled_step(scaler.step, one)
+
+
+def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of it would cost more than the marks
+    """Return `run` with marks; like those of attach.py, which says why, it does by itself what every step needs."""
+
+    @functools.wraps(run)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: C901 - as above
+        if one.is_compiling():  # the compiler reads this, and must find nothing to compile
+            return run(self, *args, **kwargs)
+        if not one.is_usual or not one.has_pass or one.is_stepping or id(self) != one.only:
+            return _step_among(run, one, self, args, kwargs)
+        one.is_stepping = True
+        try:
+            if one.is_marking:
+                one.push_optimizer()
+                one.is_in_optimizer = True
+        except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
+            one.fail(error)
+        try:
+            result = run(self, *args, **kwargs)
+        except BaseException:
+            one.abandon_optimizer(self)
+            raise
+        steps = one.steps + 1
+        switch = one.switch
+        try:
+            if not one.is_usual or steps >= one.attention or (switch is not None and switch[0]):
+                one.leave_optimizer(self)
+                return result
+            one.is_stepping = one.is_in_optimizer = False
+            one.has_pass = one.is_over
+            one.steps = steps
+            words = one.words
+            if one.is_marking:
+                one.pop()
+                one.end(one.step)
+                if not steps & one.mark_mask:
+                    one.mark_place()
+                one.micro_step = UNMARKED
+                one.step = one.step_starts[steps % STEPS_AHEAD]()
+            elif words is not None:
+                now = monotonic_ns()
+                at = FIRST_WORD + (steps - 1) % ENTRIES * 2
+                words[at] = now
+                words[at + 1] = min(now, one.apart_since)
+                words[COUNT_WORD] = steps
+                one.apart_since = now
+        except Exception as error:  # noqa: BLE001 - as above
+            one.fail(error)
+        return result
+
+    return step
+
+
+def _scaled_step(run: _Function, one: Recorder) -> _Function:
+    @functools.wraps(run)
+    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        # the scaler leaves out the optimizer's step after an overflow, and that ends a training step all the same
+        if one.is_compiling():
+            return run(self, optimizer, *args, **kwargs)
+        return _step_among(functools.partial(run, self), one, optimizer, args, kwargs)
+
+    return step
+
+
+def _step_among(run: _Function, one: Recorder, optimizer: Any, args: Any, kwargs: Any) -> Any:
+    """Call `run` where it may be one of several calls or optimizers, or the step one with more to do than a mark."""
+    one.enter_optimizer(optimizer)
+    try:
+        result = run(optimizer, *args, **kwargs)
+    except BaseException:
+        one.abandon_optimizer(optimizer)
+        raise
+    one.leave_optimizer(optimizer)
+    return result
