@@ -110,10 +110,13 @@ class LocalProcesses:
         _load_libraries()
         context = get_context("forkserver")
         pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=prepare_worker, initargs=(self.memory,))
-        try:
-            yield pool
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        # The pool's threads, which it starts later, write to processes that may be gone. The command line ends at that
+        # signal, and they would take it along in the middle of its clearing up.
+        with _held_back(signal.SIGPIPE):
+            try:
+                yield pool
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def has_room(self, path: Path, *, beside: Sequence[Path]) -> bool:
         """Say whether a process is free, and enough memory; a report too large to share it waits until it is alone."""
@@ -156,8 +159,15 @@ def _load_libraries() -> None:
     forkserver.set_forkserver_preload(["gapfinder.cluster.task"])
     resource_tracker.ensure_running()  # the fork server needs it, and starting it ends with Ctrl-C let through
     # Ctrl-C reaches that process too, which has no words for it while it loads.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with _held_back(signal.SIGINT):
         forkserver.ensure_running()
+
+
+@contextmanager
+def _held_back(number: signal.Signals) -> Iterator[None]:
+    """Hold a signal back from this thread, and from what is started meanwhile for as long as that lives."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
