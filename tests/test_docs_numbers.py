@@ -24,6 +24,9 @@ from gapfinder.analysis import (
 )
 from gapfinder.analysis.host_time import CLOSE_CALLS_NS
 from gapfinder.capture import space as capture_space
+from gapfinder.capture.session import DEFAULT_WINDOW
+from gapfinder.cli import run_report
+from gapfinder.cli.app import commands
 from gapfinder.cluster import memory, workers
 from gapfinder.compare import noise
 from gapfinder.compare.history import file as history_file
@@ -31,6 +34,7 @@ from gapfinder.compare.relative import FEWEST_STEPS
 from gapfinder.doctor import gpus, nvidia_smi, space, versions
 from gapfinder.explanations import Cause
 from gapfinder.findings import copied, exposed, lost, speeds
+from gapfinder.findings.registry import PAGES
 from gapfinder.findings.rules import capture_quality, data_wait, launch_bound, step_time_drift
 from gapfinder.load import load_profile
 from gapfinder.model import Analysis
@@ -74,6 +78,13 @@ def test_the_samples_are_as_they_are_described(state, step, overlap):
 def test_the_readme_tells_the_overlap_of_the_healthy_sample():
     (told,) = re.findall(r"where ([0-9.]+) % of the communication is hidden", words("README.md"))
     assert f"{100 * measured('healthy').total.overlap_ratio:.1f}" == told
+
+
+def test_the_readme_tells_the_overlap_that_a_check_looks_at():
+    (told,) = re.findall(r"the healthy sample hides ([0-9.]+) % in them", words("README.md"))
+    steps = [step.budget for lane in measured("healthy").lanes for step in lane.steps.items]
+    hidden, exposed = (sum(getattr(step, name) for step in steps) for name in ("hidden_ns", "exposed_ns"))
+    assert f"{100 * hidden / (hidden + exposed):.1f}" == told
 
 
 def exposed_ms_per_step(state: str) -> float:
@@ -141,6 +152,15 @@ TOLD = [
     ("docs/run.md", f"less than {capture_space._LEAST // 10**6} MB is refused"),
     ("docs/run.md", f"is counted as {capture_space._STEPS_UNTOLD} of them"),
     ("docs/long-runs.md", f"with 10 s and a stop a day, every {math.sqrt(2 * 10 * 86_400) / 60:.0f} minutes"),
+    ("docs/commands.md", f"from the beginning of training to step {DEFAULT_WINDOW.end} |"),
+    ("docs/commands.md", f"shortest gap and hole that is reported; {Settings().min_gap_ns // 1000}us when not given"),
+    ("docs/commands.md", f"how many holes of each lane to keep; {Settings().top} when not given"),
+    ("docs/run.md", f"and closes when step {DEFAULT_WINDOW.end} begins"),
+    ("docs/run.md", f"Where {run_report._ENOUGH_STEPS} steps or more were seen"),
+    ("docs/run.md", f"about the steps from {run_report._SKIPPED_STEPS} on, because the first ones warm up"),
+    ("README.md", f"the first {DEFAULT_WINDOW.end} of them are captured"),
+    ("README.md", f"about the steps from {run_report._SKIPPED_STEPS} on, is printed"),
+    ("CHANGELOG.md", f"from {len(PAGES)} rules and those of plug-ins"),
     ("docs/meaning.md", f"within {tracks.END_SKEW_NS // 1000} µs or {100 // tracks._END_SKEW_SHARE} % of their length"),
     ("docs/meaning.md", f"too short to know it to {clock_lines._DRIFT_IS_KNOWN_PPB // 1000} ppm"),
     ("docs/meaning.md", f"whose own time is {_over(stragglers._OVER_MEDIAN)} % over the median lane's"),
@@ -192,6 +212,37 @@ TOLD = [
 @pytest.mark.parametrize(("name", "sentence"), TOLD, ids=[f"{name}-{place}" for place, (name, _) in enumerate(TOLD)])
 def test_documents_tell_the_numbers_of_the_code(name, sentence):
     assert sentence in words(name)
+
+
+WHEN_NOT_GIVEN = re.compile(r"^\| `(--[a-z-]+)[^|]*\|.* (\S+) when not given", re.MULTILINE)
+DEFAULTS = [
+    (name, option, told)
+    for name, section in re.findall(
+        r"^## gapfinder (\S+)\n(.*?)(?=^## |\Z)",
+        (ROOT / "docs" / "commands.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    for option, told in WHEN_NOT_GIVEN.findall(section)
+]
+
+
+def test_what_holds_when_an_option_is_not_given_is_its_default():
+    options = {
+        (name, flag): option.default
+        for name, command in commands.commands.items()
+        for option in command.params
+        for flag in option.opts
+    }
+    told = {
+        (name, option): said
+        for name, option, said in DEFAULTS
+        if isinstance(options.get((name, option)), int | float | str)
+    }
+    assert told == {
+        place: f"{options[place]:g}" if isinstance(options[place], float) else str(options[place]) for place in told
+    }
+    numbers = {place for place, default in options.items() if re.match(r"\d", str(default))}
+    assert ("watch", "--drift") in numbers <= told.keys()
 
 
 MEASURED = [
