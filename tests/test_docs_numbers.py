@@ -81,7 +81,7 @@ def test_the_readme_tells_the_overlap_of_the_healthy_sample():
 
 
 def test_the_readme_tells_the_overlap_that_a_check_looks_at():
-    (told,) = re.findall(r"the healthy sample hides ([0-9.]+) % in them", words("README.md"))
+    (told,) = re.findall(r"([0-9.]+) % in complete steps, which a check compares", words("README.md"))
     steps = [step.budget for lane in measured("healthy").lanes for step in lane.steps.items]
     hidden, exposed = (sum(getattr(step, name) for step in steps) for name in ("hidden_ns", "exposed_ns"))
     assert f"{100 * hidden / (hidden + exposed):.1f}" == told
