@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.timeline import HoleParts
     from gapfinder.model import Hole, Lane
 
-_SEND_RECEIVE = OPERATIONS.index("SendRecv")
 _COMMUNICATION = (
     Cause.EXPOSED_TRANSFER,
     Cause.EXPOSED_WAIT,
@@ -200,7 +199,7 @@ def communication_layers(communication: KeptCommunication, times: CommunicationT
     """Return transfers, waits and what cannot be told apart, each without those before it."""
     starts, ends, transfers = times.starts, times.ends, times.transfer_starts
     is_split = transfers != NOT_KNOWN
-    is_pass = communication.operations == _SEND_RECEIVE
+    is_pass = communication.is_pass
     sets = (
         (Cause.EXPOSED_TRANSFER, union(transfers[is_split], ends[is_split])),
         (Cause.EXPOSED_WAIT, union(starts[is_split & ~is_pass], transfers[is_split & ~is_pass])),

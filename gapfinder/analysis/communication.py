@@ -39,6 +39,7 @@ class KeptCommunication:
         streams: CUDA stream number, for labels.
         stream_codes: one number per stream and context.
         operations: index into `hints.OPERATIONS`.
+        is_pass: bool; a send or receive between neighbours, not a part of a collective.
         told: what payloads say about each.
         step_starts, step_ends, step_numbers: shape (steps,); the lane's complete steps.
         computed: when the lane computed while it communicated.
@@ -50,6 +51,7 @@ class KeptCommunication:
     streams: Int64s
     stream_codes: Int64s
     operations: Int64s
+    is_pass: Bools
     told: Told
     step_starts: Int64s
     step_ends: Int64s
@@ -95,6 +97,7 @@ def keep_communication(  # noqa: PLR0913 (each of them is a different thing)
     kernel_names: Sequence[str],
     window: Window,
     steps: StepWindows | None,
+    is_pass: Bools,
     told: Told,
     computed: Intervals,
 ) -> KeptCommunication:
@@ -105,7 +108,8 @@ def keep_communication(  # noqa: PLR0913 (each of them is a different thing)
         kernel_names: text of each kernel name, by code.
         window: what is measured of the lane.
         steps: its complete steps.
-        told: what payloads say, for each of the lane's communication operations.
+        is_pass: what `are_passes` says, for each of the lane's communication operations.
+        told: what payloads say, for each of them.
         computed: when it computed while it communicated.
     """
     everything = lane.communication
@@ -121,6 +125,7 @@ def keep_communication(  # noqa: PLR0913 (each of them is a different thing)
         streams=streams,
         stream_codes=pd.factorize(streams)[0] * max(len(distinct), 1) + context_codes,
         operations=hints[communication.names],
+        is_pass=is_pass[inside],
         told=told.select(inside),
         step_starts=steps.starts if steps else np.empty(0, np.int64),
         step_ends=steps.ends if steps else np.empty(0, np.int64),

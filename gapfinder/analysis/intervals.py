@@ -12,6 +12,7 @@ from gapfinder.budget import Window
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Bools = NDArray[np.bool_]
     Int64s = NDArray[np.int64]
 
 
@@ -117,6 +118,15 @@ def subtract(one: Intervals, other: Intervals) -> Intervals:
         return EMPTY
     span = Window(start_ns=int(one.starts[0]), end_ns=int(one.ends[-1]))
     return intersect(one, complement(other, window=span))
+
+
+def contains(one: Intervals, times: Int64s) -> Bools:
+    """Return which of `times` (ns, shape (n,), any order) lie in the set."""
+    if len(one) == 0:
+        return np.zeros(len(times), np.bool_)
+    place = np.searchsorted(one.starts, times, side="right") - 1
+    inside: Bools = (place >= 0) & (times < one.ends[place])
+    return inside
 
 
 def painted(starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:

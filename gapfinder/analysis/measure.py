@@ -13,6 +13,7 @@ from gapfinder.analysis.kernel_totals import NameTotals
 from gapfinder.analysis.lane import LaneMeasurement, LanePart
 from gapfinder.analysis.lanes import LaneOperations, split_lanes
 from gapfinder.analysis.notes import is_met, payload_notes, report_notes
+from gapfinder.analysis.passes import are_passes
 from gapfinder.analysis.payloads import Payloads
 from gapfinder.analysis.processes import measure_processes
 from gapfinder.analysis.report import Report, prepare
@@ -147,6 +148,7 @@ class Measuring:
         gpu, gpu_name = self._gpu(operations)
         lane = lane_of(part, operations, window=window, scope=scope, report=report, gpu_name=gpu_name)
         process, steps, launches = operations.process, scope.steps, scope.survey.launches
+        calls = report.launches.get(process)
         hosted, buckets = None, None
         if steps is not None and len(steps) and launches is not None:
             hosted = host_steps(process, report=report, steps=steps, first_launches=launches)
@@ -163,7 +165,13 @@ class Measuring:
                     kernel_names=report.kernel_names,
                     window=window,
                     steps=steps,
-                    told=self._payloads.of(operations.communication, launches=report.launches.get(process)),
+                    is_pass=are_passes(
+                        operations.communication,
+                        kernel_names=report.kernel_names,
+                        ranges=report.profile.ranges,
+                        launches=calls,
+                    ),
+                    told=self._payloads.of(operations.communication, launches=calls),
                     computed=part.computed,
                 ),
                 host_steps=hosted,

@@ -353,6 +353,36 @@ class TestCommunication:
         assert early.causes == {Cause.PIPELINE_BUBBLE: 4 * 2 * MS, Cause.EXPOSED_TRANSFER: 4 * 2 * MS}
         assert early.holes.top[0].evidence.wait_ns == 2 * MS
 
+    @pytest.mark.parametrize(
+        ("name", "thread", "waited_in"),
+        [
+            ("nccl:send 0->1", MAIN, Cause.PIPELINE_BUBBLE),
+            ("forward all_to_all", MAIN, Cause.PIPELINE_BUBBLE),
+            ("nccl:all_to_all", AUTOGRAD, Cause.PIPELINE_BUBBLE),
+            ("nccl:all_to_all", MAIN, Cause.EXPOSED_WAIT),
+            ("ncclAlltoAll", MAIN, Cause.EXPOSED_WAIT),
+        ],
+    )
+    def test_an_all_to_all_is_made_of_sends_and_waits_like_a_collective(
+        self, name: str, thread: int, waited_in: Cause
+    ) -> None:
+        rows: list[object] = []
+        for step in range(4):
+            at = step * 20 * MS
+            rows += [
+                N(at, at + 50 * US, name, tid=thread),
+                R(at + 10 * US, at + 15 * US, 10 + step, tid=MAIN),
+                K(at, at + MS),
+                K(at + MS, at + 5 * MS, SEND_RECEIVE, stream=9, correlation=10 + step),
+                K(at + 5 * MS, at + 20 * MS),
+                K(at, at + MS, pid=101),
+                K(at + 3 * MS, at + 5 * MS, SEND_RECEIVE, stream=9, pid=101),
+                K(at + 5 * MS, at + 20 * MS, pid=101),
+            ]
+        early, _ = lanes(*rows)
+        assert early.causes == {waited_in: 4 * 2 * MS, Cause.EXPOSED_TRANSFER: 4 * 2 * MS}
+        assert early.holes.top[0].evidence.wait_ns == 2 * MS
+
     def test_one_lane_has_no_split(self) -> None:
         found = hole(K(2 * MS, 6 * MS, NCCL, stream=9))
         assert found.evidence.shares[Cause.EXPOSED_COMMUNICATION] == 4 * MS

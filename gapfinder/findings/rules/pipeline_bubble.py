@@ -19,7 +19,11 @@ PAGE = Page(
         "A lane sits in a send or receive until its neighbour in the pipeline has something for it. With p stages "
         "and m micro-batches of equal length, (p-1)/(m+p-1) of a step is such waiting; uneven stages add to it."
     ),
-    measured="Hole time in send and receive kernels in which the lane only waited.",
+    measured=(
+        "Hole time in send and receive kernels in which the lane only waited. Those launched in an NVTX range of a "
+        "collective (nccl:all_to_all) are left out; without such ranges an all-to-all, which NCCL makes of sends, is "
+        "taken for them."
+    ),
     change=(
         "Use more micro-batches: with 4 stages, 4 micro-batches leave 43 % of bubble, 16 leave 16 %.",
         (
