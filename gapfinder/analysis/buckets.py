@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.steps import StepWindows
 
-    Bools = NDArray[np.bool_]
     Extents = tuple[Int64s, Int64s]
 
 _GRADIENT_OPERATIONS = frozenset({"AllReduce", "ReduceScatter"})
@@ -45,7 +43,7 @@ def backward_extents(lane: LaneOperations, *, report: Report, steps: StepWindows
     passes = union(*_matching(own, _BACKWARD.search))
     launched = launches.starts_of(lane.compute.calls)
     if len(passes):
-        is_backward = _inside(passes, launched)
+        is_backward = passes.holds(launched)
     else:
         is_backward = launches.threads_of(lane.compute.calls) != _step_thread(own, steps)
     backward = lane.compute.select(is_backward)
@@ -106,12 +104,6 @@ def _matching(ranges: pd.DataFrame, matches: Callable[[str], object]) -> tuple[I
     names = ranges["name"].cat
     chosen = ranges[np.isin(names.codes, [code for code, text in enumerate(names.categories) if matches(text)])]
     return chosen["start"].to_numpy(), chosen["end"].to_numpy()
-
-
-def _inside(covered: Intervals, times: Int64s) -> Bools:
-    place = np.searchsorted(covered.starts, times, side="right") - 1
-    inside: Bools = (place >= 0) & (times < covered.ends[place])
-    return inside
 
 
 def _step_thread(ranges: pd.DataFrame, steps: StepWindows) -> int:

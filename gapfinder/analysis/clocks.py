@@ -32,11 +32,10 @@ class Clocks:
             gpu: the machine's number; None where it is not known.
             busy: when the lane ran anything.
         """
-        if gpu is None or gpu not in self._samples or len(busy) == 0:
+        if gpu is None or gpu not in self._samples:
             return np.empty(0, np.int64)
         times, clocks = self._samples[gpu]
-        place = np.searchsorted(busy.starts, times, side="right") - 1
-        return clocks[(place >= 0) & (times < busy.ends[place])]
+        return clocks[busy.holds(times)]
 
 
 def median_clock(at_work: Int64s) -> int | None:

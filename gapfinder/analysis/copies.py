@@ -13,12 +13,9 @@ from gapfinder.analysis.launches import rows_by_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
     from gapfinder.analysis.launches import Launches
 
-    Bools = NDArray[np.bool_]
 
 PAGEABLE = 0
 """nsys's number of pageable host memory (ENUM_CUDA_MEM_KIND)."""
@@ -69,7 +66,7 @@ def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: d
         began = launches[process].starts_of(calls)
         for thread, rows in _rows_by_value(launches[process].threads_of(calls)):
             if thread in inside:
-                collective[candidates[mine[rows]]] = _contains(inside[thread], began[rows])
+                collective[candidates[mine[rows]]] = inside[thread].holds(began[rows])
     return collective
 
 
@@ -83,11 +80,3 @@ def _rows_by_value(values: Int64s) -> Iterator[tuple[int, Int64s]]:
     """Yield each value that occurs with the rows that have it."""
     codes, found = pd.factorize(values)
     yield from zip(found.tolist(), rows_by_code(codes, len(found)), strict=True)
-
-
-def _contains(covered: Intervals, times: Int64s) -> Bools:
-    """Return which of `times` lie in the set."""
-    if len(covered) == 0:
-        return np.zeros(len(times), np.bool_)
-    place = np.searchsorted(covered.starts, times, side="right") - 1
-    return (place >= 0) & (times < covered.ends[place])

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Int64s = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,14 @@ class Intervals:
     def total(self) -> int:
         """Length of the whole set in ns."""
         return int(self.lengths.sum())
+
+    def holds(self, times: Int64s) -> Bools:
+        """Say which of `times` (ns, any shape and order) lie in the set."""
+        if len(self) == 0:
+            return np.zeros(times.shape, np.bool_)
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        inside: Bools = (place >= 0) & (times < self.ends[place])
+        return inside
 
     def at_least(self, length: int) -> Intervals:
         """Return the intervals that are `length` ns long or longer."""

@@ -83,6 +83,12 @@ def test_union_equals_the_grid(pairs: list[list[int]]) -> None:
     assert one.total == grid(pairs).sum()
 
 
+@given(intervals)
+def test_holds_equals_the_grid(pairs: list[list[int]]) -> None:
+    times = np.arange(-2, GRID + 2)
+    assert union(*arrays(pairs)).holds(times).tolist() == [False] * 2 + grid(pairs).tolist() + [False] * 2
+
+
 @given(intervals, intervals, intervals)
 def test_merge_equals_the_grid(a: list[list[int]], b: list[list[int]], c: list[list[int]]) -> None:
     merged = merge(union(*arrays(a)), union(*arrays(b)), union(*arrays(c)))
