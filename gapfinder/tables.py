@@ -27,6 +27,11 @@ def process_id(process: int) -> int:
     return (process >> 24) & 0xFFFFFF
 
 
+def machine_of(process: int) -> int:
+    """Return what tells the machine (hardware, VM) that nsys saw the process on from another one in its report."""
+    return process >> 48
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name, its dtype and what it means, with the unit."""

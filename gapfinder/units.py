@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 MANY_TIMES = 3  # from here on a percentage is hard to read
@@ -220,6 +221,13 @@ def format_count(number: int, noun: str = "") -> str:
 def format_numbers(runs: Iterable[tuple[int, int]]) -> str:
     """Return runs of numbers, each as (first, last), as a list ("0, 3 to 7")."""
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in runs)
+
+
+def runs_of(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of each run of consecutive numbers, which are given in order."""
+    for _, run in groupby(enumerate(numbers), key=lambda placed: placed[1] - placed[0]):
+        members = [number for _, number in run]
+        yield members[0], members[-1]
 
 
 def format_shown(shown: int, total: int, noun: str) -> str:

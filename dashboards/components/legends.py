@@ -33,11 +33,6 @@ def part_legend(parts: Iterable[Part], *, theme: Theme) -> Component:
     return html.Ul(items, className="legend")
 
 
-def cause_legend(causes: Iterable[Cause], *, theme: Theme) -> Component:
-    """Return what these causes look like."""
-    return html.Ul([html.Li(cause_chip(cause, theme=theme)) for cause in causes], className="legend")
-
-
 def cause_chip(cause: Cause, *, theme: Theme) -> Component:
     """Return a cause as words beside its colour."""
     return html.Span([_swatch(cause_paint(cause), theme=theme), cause_words(cause)], className="chip")

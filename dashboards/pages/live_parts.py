@@ -74,11 +74,11 @@ def now_cards(record: WatchRecord) -> Component:
         card("Step", format_count(newest.step), format_moment(newest.at, is_exact=True)),
         card("Step time, p50", format_duration(middle), usual),
         card("Step time, p99", format_duration(max(row.p99_ns for row in last.values())), "of the worst rank"),
-        _slowest(last, middle_ns=middle),
+        _slowest(last),
     )
 
 
-def _slowest(last: Mapping[int, TimesRow], *, middle_ns: int) -> Component | None:
+def _slowest(last: Mapping[int, TimesRow]) -> Component | None:
     """Return the rank that computes longest: ranks that wait for it take as long for a step, but not apart."""
     if len(last) == 1:
         return None

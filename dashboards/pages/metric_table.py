@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gapfinder.compare.history import metric_values
 from gapfinder.compare.judging import why_unmeasurable
 from gapfinder.compare.metrics import METRICS, Unit
+from gapfinder.compare.samples import common_steps
 from gapfinder.compare.values import format_value
 from gapfinder.render.table import Column, Kind, Table
 from gapfinder.render.words import UNKNOWN
@@ -55,7 +56,7 @@ def _changed(metric: Metric, old: float, new: float) -> str:
 
 def _unmeasured(metric: Metric, before: Snapshot, after: Snapshot) -> str:
     reasons = {
-        when: why_unmeasurable(metric, snapshot) or "no steps that all lanes have"
+        when: why_unmeasurable(metric, snapshot, rows=common_steps(snapshot.lanes)) or "no steps that all lanes have"
         for when, snapshot in (("before", before), ("after", after))
         if metric.name not in metric_values(snapshot)
     }

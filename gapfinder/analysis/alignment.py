@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gapfinder.analysis.clock_lines import REFERENCE, ClockLine, fit_line
 from gapfinder.analysis.clock_refining import FEWEST_TELLING, Alignment, CommonEnds, refined
 from gapfinder.analysis.clock_search import Ends, search_line
-from gapfinder.analysis.matching import AS_SURE, find_instances, joined_tracks, split_times
+from gapfinder.analysis.matching import NEARLY_AS_SURE, find_instances, joined_tracks, split_times
 from gapfinder.analysis.tracks import NOT_KNOWN, same_order
 from gapfinder.errors import InconclusiveError
 from gapfinder.units import format_duration
@@ -128,7 +128,7 @@ class _Search:
             for clock in (one, number):
                 self._surest[clock] = max(self._surest.get(clock, 0.0), sure)
         for number, (line, sure) in ordered.items():
-            if line is not None and sure >= AS_SURE * max(self._surest[one], self._surest[number]):
+            if line is not None and sure >= NEARLY_AS_SURE * max(self._surest[one], self._surest[number]):
                 lines[number] = line
         return lines
 

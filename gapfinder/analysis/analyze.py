@@ -12,7 +12,7 @@ from gapfinder.analysis.collectives import summarise_collectives
 from gapfinder.analysis.compare_hosts import compare_hosts
 from gapfinder.analysis.job_clocks import match_reports
 from gapfinder.analysis.kernel_totals import merged_totals
-from gapfinder.analysis.link import MACHINE_SHIFT, find_link
+from gapfinder.analysis.link import find_link
 from gapfinder.analysis.measure import MeasuredLane, MeasuredReport, measure_report
 from gapfinder.analysis.notes import is_met
 from gapfinder.analysis.processes import join_processes
@@ -24,7 +24,7 @@ from gapfinder.analysis.totals import decided_names, joined_coverage, total_of
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.model import Analysis, Lane, Source
 from gapfinder.settings import Settings
-from gapfinder.tables import COLLECTIVES
+from gapfinder.tables import COLLECTIVES, machine_of
 from gapfinder.units import format_count, format_time
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def join(reports: Sequence[MeasuredReport], *, settings: Settings) -> Joined:
     uncompared = straggler_notes(lanes, table) if lanes else slow_rank_notes(processes)
     mixed = several_runs([report.rank_marks.values() for report in reports])
     about_all = mixed + _missing_ranks(reports, settings=settings) + job.notes + uncompared
-    machines = [(report, one.process >> MACHINE_SHIFT) for report, one in placed]
+    machines = [(report, machine_of(one.process)) for report, one in placed]
     link = find_link(settings.link_bandwidth, lanes=lanes, machines=machines)
     rows, kinds = _rows(kept, times, lanes=lanes, link=link, reports=reports)
     collectives = summarise_collectives(rows, kinds, kept=kept) if rows is not None else ()

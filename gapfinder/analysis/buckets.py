@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.hints import operation_hint
-from gapfinder.analysis.intervals import Measure, contains, union
+from gapfinder.analysis.intervals import Measure, union
 from gapfinder.explanations import Buckets
 from gapfinder.tables import PROCESS_MASK
 
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from gapfinder.analysis.intervals import Int64s
     from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.report import Report
     from gapfinder.analysis.steps import StepWindows
 
-    Bools = NDArray[np.bool_]
     Extents = tuple[Int64s, Int64s]
 
 _GRADIENT_OPERATIONS = frozenset({"AllReduce", "ReduceScatter"})
@@ -45,7 +43,7 @@ def backward_extents(lane: LaneOperations, *, report: Report, steps: StepWindows
     passes = union(*_matching(own, _BACKWARD.search))
     launched = launches.starts_of(lane.compute.calls)
     if len(passes):
-        is_backward = contains(passes, launched)
+        is_backward = passes.holds(launched)
     else:
         is_backward = launches.threads_of(lane.compute.calls) != _step_thread(own, steps)
     backward = lane.compute.select(is_backward)

@@ -14,12 +14,9 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
     from gapfinder.analysis.matching import LaneCommunication
 
-    Bools = NDArray[np.bool_]
 
 FEWEST_TELLING = 8
 """So many collectives tell enough about a clock."""

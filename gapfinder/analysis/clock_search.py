@@ -10,17 +10,14 @@ import pandas as pd
 
 from gapfinder.analysis.clock_lines import ClockLine, fit_line
 from gapfinder.analysis.hints import OPERATIONS, ROOTED
-from gapfinder.analysis.tracks import AS_SURE, END_SKEW_NS, NOT_KNOWN
+from gapfinder.analysis.tracks import END_SKEW_NS, NOT_KNOWN, STANDS_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
     from gapfinder.analysis.matching import LaneCommunication
 
-    Bools = NDArray[np.bool_]
 
 # Members of a collective end together, those of a broadcast or a send need not.
 _TELLS = np.array([name not in ROOTED and name != "SendRecv" for name in OPERATIONS], np.bool_)
@@ -146,7 +143,7 @@ def _peak(times: Int64s, distances: Int64s) -> tuple[Int64s, Int64s] | None:
         return None
     # Steps repeat: a whole step away nearly as many are alike. Clocks that are set by a network agree to ms, so the
     # true distance is the shortest of those.
-    often = np.flatnonzero(counts >= AS_SURE * counts.max())
+    often = np.flatnonzero(counts >= STANDS_OUT * counts.max())
     from_zero = np.abs(ordered[often] + _WIDTH_NS // 2)
     near = often[from_zero <= from_zero.min() + _WIDTH_NS]
     lowest = ordered[near[np.argmax(counts[near])]]

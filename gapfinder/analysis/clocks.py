@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.intervals import contains
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,7 +35,7 @@ class Clocks:
         if gpu is None or gpu not in self._samples:
             return np.empty(0, np.int64)
         times, clocks = self._samples[gpu]
-        return clocks[contains(busy, times)]
+        return clocks[busy.holds(times)]
 
 
 def median_clock(at_work: Int64s) -> int | None:

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gapfinder.analysis.communication import KeptCommunication
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
     from gapfinder.analysis.matching import CommunicationTimes
     from gapfinder.links import Link
 
-    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
 _NS_PER_S = 1_000_000_000

@@ -16,13 +16,10 @@ from gapfinder.explanations import CollectiveSummary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from gapfinder.analysis.collective_rows import CollectiveRows, Kind
     from gapfinder.analysis.communication import KeptCommunication
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
 
-    Bools = NDArray[np.bool_]
 
 _FEWEST_ALIKE = 20
 _FASTEST = 0.9

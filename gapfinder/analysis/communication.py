@@ -16,15 +16,12 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
     from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.payloads import Told
     from gapfinder.analysis.steps import StepWindows
     from gapfinder.budget import Window
 
-    Bools = NDArray[np.bool_]
 
 _UNKNOWN = OPERATIONS.index(UNKNOWN)
 

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from gapfinder.analysis.intervals import contains, union
+from gapfinder.analysis.intervals import union
 from gapfinder.analysis.launches import rows_by_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
     from gapfinder.analysis.launches import Launches
 
-    Bools = NDArray[np.bool_]
 
 PAGEABLE = 0
 """nsys's number of pageable host memory (ENUM_CUDA_MEM_KIND)."""
@@ -69,7 +66,7 @@ def collective_copies(copies: pd.DataFrame, *, ranges: pd.DataFrame, launches: d
         began = launches[process].starts_of(calls)
         for thread, rows in _rows_by_value(launches[process].threads_of(calls)):
             if thread in inside:
-                collective[candidates[mine[rows]]] = contains(inside[thread], began[rows])
+                collective[candidates[mine[rows]]] = inside[thread].holds(began[rows])
     return collective
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from gapfinder.analysis.host_time import HostTime
     from gapfinder.analysis.intervals import Int64s
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.timeline import HoleParts
     from gapfinder.budget import Window
 
-    Bools = NDArray[np.bool_]
 
 _NOTHING = np.empty(0, np.int64)
 _NONE = HostEvents(_NOTHING, _NOTHING, _NOTHING, _NOTHING, ())

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
 
-    Bools = NDArray[np.bool_]
 
 CAUSES = tuple(Cause)
 """Every cause; the row of a cause in an array of shares is its place here."""

@@ -17,15 +17,12 @@ from gapfinder.budget import Window
 from gapfinder.explanations import Cause
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from gapfinder.analysis.host_time import HostTime
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
     from gapfinder.analysis.lanes import LaneOperations, Operations
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.timeline import HoleParts
 
-    Bools = NDArray[np.bool_]
 
 LAUNCH_LATENCY_NS = 20_000
 """The longest time from the return of a launch call to the start of its operation that counts as launching it.

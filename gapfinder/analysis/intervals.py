@@ -41,6 +41,14 @@ class Intervals:
         """Length of the whole set in ns."""
         return int(self.lengths.sum())
 
+    def holds(self, times: Int64s) -> Bools:
+        """Say which of `times` (ns, any shape and order) lie in the set."""
+        if len(self) == 0:
+            return np.zeros(times.shape, np.bool_)
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        inside: Bools = (place >= 0) & (times < self.ends[place])
+        return inside
+
     def at_least(self, length: int) -> Intervals:
         """Return the intervals that are `length` ns long or longer."""
         keep = self.lengths >= length
@@ -118,15 +126,6 @@ def subtract(one: Intervals, other: Intervals) -> Intervals:
         return EMPTY
     span = Window(start_ns=int(one.starts[0]), end_ns=int(one.ends[-1]))
     return intersect(one, complement(other, window=span))
-
-
-def contains(one: Intervals, times: Int64s) -> Bools:
-    """Return which of `times` (ns, shape (n,), any order) lie in the set."""
-    if len(one) == 0:
-        return np.zeros(len(times), np.bool_)
-    place = np.searchsorted(one.starts, times, side="right") - 1
-    inside: Bools = (place >= 0) & (times < one.ends[place])
-    return inside
 
 
 def painted(starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:

@@ -15,13 +15,10 @@ from gapfinder.budget import ALWAYS, Window
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s, Intervals
+    from gapfinder.analysis.intervals import Bools, Int64s, Intervals
     from gapfinder.analysis.launches import Launches
     from gapfinder.analysis.report import Report
 
-    Bools = NDArray[np.bool_]
 
 _NO_NAME = -1
 

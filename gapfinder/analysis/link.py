@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
     from gapfinder.model import Lane
 
-MACHINE_SHIFT = 48
-"""A process key without these lower bits is the machine that nsys saw it on."""
-
 
 def find_link(given: float | None, *, lanes: Sequence[Lane], machines: Collection[tuple[int, int]]) -> Link:
     """Return the link of all lanes, with where its bandwidth comes from.

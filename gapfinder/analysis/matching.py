@@ -17,13 +17,10 @@ from gapfinder.analysis.tracks import NOT_KNOWN, Track, ends_together
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from gapfinder.analysis.intervals import Int64s
 
-    Bools = NDArray[np.bool_]
 
-AS_SURE = 0.9
+NEARLY_AS_SURE = 0.9
 """A lane is a partner when it fits nearly as well as the best one: a replica that runs nearly in step fits worse."""
 
 
@@ -142,7 +139,7 @@ def join_all(tracks: list[Track], compare: Callable[[Track, Track], tuple[Int64s
             if places is not None and places[1] > partners.get(other.owner, (0.0,))[0]:
                 partners[other.owner] = (places[1], at, places[0])
         best = max((sure for sure, _, _ in partners.values()), default=0.0)
-        chosen = [(at, places) for sure, at, places in partners.values() if sure >= AS_SURE * best]
+        chosen = [(at, places) for sure, at, places in partners.values() if sure >= NEARLY_AS_SURE * best]
         joined, rest = _join(leader, [(pool[at], places) for at, places in chosen])
         taken = {at for at, _ in chosen}
         pool = [track for at, track in enumerate(pool) if at not in taken]

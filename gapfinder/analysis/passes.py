@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gapfinder.analysis.hints import UNKNOWN, operation_hint
-from gapfinder.analysis.intervals import contains, union
+from gapfinder.analysis.intervals import union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from gapfinder.analysis.intervals import Bools
     from gapfinder.analysis.lanes import Operations
     from gapfinder.analysis.launches import Launches
 
-    Bools = NDArray[np.bool_]
 
 _SEND_RECEIVE = "SendRecv"
 _CALL = re.compile(r"p?nccl", re.IGNORECASE)
@@ -50,7 +49,7 @@ def are_passes(
     for thread in calls["thread"].unique().tolist():
         own = calls[calls["thread"] == thread]
         called = union(own["start"].to_numpy(), own["end"].to_numpy())
-        passes &= ~((threads == thread) & contains(called, began))
+        passes &= ~((threads == thread) & called.holds(began))
     return passes
 
 

@@ -13,13 +13,11 @@ from gapfinder.analysis.tracks import NOT_KNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
     from gapfinder.analysis.lanes import Operations
     from gapfinder.analysis.launches import Launches
 
-    Bools = NDArray[np.bool_]
 
 _GROUP_START, _GROUP_END = re.compile(r"(?:p?nccl)?GroupStart"), re.compile(r"(?:p?nccl)?GroupEnd")
 _RECEIVE = re.compile(r"(?:p?nccl)?Recv")

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from gapfinder.analysis.intervals import Int64s
+    from gapfinder.analysis.intervals import Bools, Int64s
 
-    Bools = NDArray[np.bool_]
 
 PHASES = tuple(Phase)
 """Every phase; the row of a phase in an array of times is its place here."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gapfinder.tables import PROCESS_MASK
-from gapfinder.units import format_count, format_numbers
+from gapfinder.units import format_count, format_numbers, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -76,20 +75,13 @@ def several_runs(reports: Sequence[Collection[RankMark]]) -> tuple[str, ...]:
     """Say where the marks of all reports cannot be of one run, or some report is there twice; else nothing."""
     sizes = sorted({mark.world_size for marks in reports for mark in marks})
     seen = Counter(rank for marks in reports for rank in {mark.rank for mark in marks})
-    twice = format_numbers(_runs_of(sorted(rank for rank, count in seen.items() if count > 1)))
+    twice = format_numbers(runs_of(sorted(rank for rank, count in seen.items() if count > 1)))
     if len(sizes) > 1:
         return (f"reports of several jobs (world sizes {', '.join(map(str, sizes))}); analyze each by itself",)
     if twice:
         what = "rank" if twice.isdigit() else "ranks"
         return (f"more than one report of {what} {twice}: copies, or several runs; analyze each run by itself",)
     return ()
-
-
-def _runs_of(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield (first, last) of each run of numbers in a sorted list."""
-    for _, run in groupby(enumerate(numbers), key=lambda placed: placed[1] - placed[0]):
-        members = [number for _, number in run]
-        yield members[0], members[-1]
 
 
 def missing_ranks(

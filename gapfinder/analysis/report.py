@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from gapfinder.analysis.intervals import Bools
     from gapfinder.explanations import Cause
     from gapfinder.load import Profile
     from gapfinder.settings import Settings
-
-    Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

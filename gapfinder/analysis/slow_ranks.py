@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gapfinder.analysis.intervals import Bools
     from gapfinder.processes import HostStep, TrainingProcess
 
     Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
 
 _OVER_OTHERS = 1.2
 _SHARE_OF_STEP = 0.1  # on a busy machine the optimizer alone varies by 7 % of a step between equal ranks

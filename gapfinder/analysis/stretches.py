@@ -10,11 +10,7 @@ import numpy as np
 from gapfinder.budget import ALWAYS, Window
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gapfinder.analysis.intervals import Int64s
-
-    Bools = NDArray[np.bool_]
+    from gapfinder.analysis.intervals import Bools, Int64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from gapfinder.analysis.clock_lines import ClockLine
     from gapfinder.analysis.host_events import Layers
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
-    Bools = NDArray[np.bool_]
 
 # CUPTI's CUpti_ActivityMemcpyKind, and what counts as one more
 _COPY_NAMES = {

@@ -11,16 +11,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from gapfinder.analysis.hints import OPERATIONS, ROOTED
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from gapfinder.analysis.intervals import Bools, Int64s
 
-    from gapfinder.analysis.intervals import Int64s
-
-    Bools = NDArray[np.bool_]
 
 NOT_KNOWN = -1
 """Stands for a communicator, size, lane, instance or time that nothing tells."""
 
-AS_SURE = 0.75
+STANDS_OUT = 0.75
 """What is less sure than this share of the surest is no match beside it."""
 
 END_SKEW_NS = 50_000
@@ -42,6 +39,8 @@ _MAX_SHIFT, _FEWEST_SHIFTED, _MAX_COMPARED = 256, 8, 1024
 # Where the order has slipped by one operation, the offset is wrong by about the time from one to the next.
 _NEIGHBOURS = 16
 _MOST_DRIFT = 1e-4
+_MOST = 0.75
+"""Where the offset of a smaller share of operations is that of most, nothing tells which part of the order is right."""
 
 _ROOTED_CODES = [OPERATIONS.index(operation) for operation in sorted(ROOTED)]
 _SEND_RECEIVE = OPERATIONS.index("SendRecv")
@@ -115,7 +114,7 @@ def same_order(one: Track, other: Track) -> tuple[Int64s, float] | None:
     before, after = (min(len(track) - fewest, _MAX_SHIFT) for track in (other, one))
     reach = range(-before, after + 1) if before >= 0 <= after else ()
     found = sorted(((_steadiness(one, other, shift=shift), shift) for shift in reach), reverse=True)
-    if not found or not found[0][0] or (len(found) > 1 and found[1][0] >= AS_SURE * found[0][0]):
+    if not found or not found[0][0] or (len(found) > 1 and found[1][0] >= STANDS_OUT * found[0][0]):
         return None
     sure, shift = found[0]
     shifted = np.arange(len(other)) + shift
@@ -135,7 +134,7 @@ def _on_one_clock(one: Track, other: Track, places: Int64s) -> Int64s | None:
     usual = np.median(sliding_window_view(np.pad(offsets, _NEIGHBOURS, mode="reflect"), 2 * _NEIGHBOURS + 1), axis=1)
     pace = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     kept: Bools = np.abs(usual - np.median(usual)) <= max(END_SKEW_NS, pace / 4)
-    if kept.mean() < AS_SURE:
+    if kept.mean() < _MOST:
         return None
     kept &= np.abs(offsets - usual) <= _tolerance(one, other.select(is_known), places[known])
     if not kept.any():

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.capture.launchers import divide
-from gapfinder.units import format_count, format_numbers
+from gapfinder.units import format_count, format_numbers, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,11 +53,7 @@ def missing_ranks(processes: Iterable[ProcessStatus]) -> tuple[int, ...]:
 
 def format_ranks(ranks: Sequence[int]) -> str:
     """Return "rank 3" or "ranks 1, 4 to 7"."""
-    spans: list[tuple[int, int]] = []
-    for rank in sorted(ranks):
-        first = spans.pop()[0] if spans and rank == spans[-1][1] + 1 else rank
-        spans.append((first, rank))
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {format_numbers(spans)}"
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {format_numbers(runs_of(sorted(ranks)))}"
 
 
 def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
-from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
 from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
@@ -63,11 +63,7 @@ def analyze(  # noqa: PLR0913 (one for each option)
     place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
     measured = measured_files(files, settings=settings, workers=place)
     analysis = explained(measured.analysis(settings=settings))
-    if output is None:
-        click.echo(rendered(analysis, form=form, is_terminal=sys.stdout.isatty()), nl=False)
-    else:
-        report = rendered(analysis, form=form, is_terminal=False)
-        write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
+    put_report(partial(rendered, analysis, form=form), output=output, force=force)
     if not analysis.lanes:
         raise InconclusiveError(
             "nothing to measure on a GPU: no operation that takes time was captured; see the report"

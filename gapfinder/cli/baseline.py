@@ -9,7 +9,7 @@ import click
 from gapfinder.cli.check_options import store_folder, store_option
 from gapfinder.cli.completion import complete_baselines
 from gapfinder.cli.options import chosen_settings, measuring_options
-from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.output import check_output, write_text
 from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.streams import say
 from gapfinder.errors import InconclusiveError, InputError
@@ -53,8 +53,7 @@ def save(
     snapshot = measure(profiles, settings=settings, commit=git_commit(Path()), load=load_profiles)
     if not snapshot.lanes:
         raise InconclusiveError("not saved: no GPU operation that takes time was captured")
-    text = snapshot_to_json(snapshot)
-    write_output(path, write=lambda part: part.write_text(text, encoding="utf-8"), force=force)
+    write_text(path, snapshot_to_json(snapshot), force=force)
 
 
 @baseline.command("list")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.output import write_output
+from gapfinder.cli.output import write_text
 from gapfinder.cli.terminal import text_layout
 from gapfinder.errors import InconclusiveError, InputError, RegressionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from gapfinder.compare.verdict import Verdict
 
@@ -31,9 +30,7 @@ def write_reports(verdict: Verdict, *, form: str | None, files: Mapping[Path, st
     from gapfinder.render.check import CHECK_RENDERERS, render_check_text
 
     for file, kind in files.items():
-        write_output(
-            file, write=partial(Path.write_text, data=CHECK_RENDERERS[kind](verdict), encoding="utf-8"), force=force
-        )
+        write_text(file, CHECK_RENDERERS[kind](verdict), force=force)
     if form == "text":
         click.echo(render_check_text(verdict, **text_layout(is_terminal=sys.stdout.isatty())), nl=False)
     elif form is not None:

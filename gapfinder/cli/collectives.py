@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import click
 
 from gapfinder.cli.options import chosen_settings, measuring_options
-from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
-from gapfinder.cli.terminal import text_layout
 from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
@@ -80,12 +79,8 @@ def collectives(  # noqa: PLR0913 (one for each option)
     place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
     measured = measured_files(files, settings=settings, workers=place)
     analysis, frame = measured.collectives(settings=settings)
-    layout = text_layout(is_terminal=output is None and sys.stdout.isatty())
-    text = render(analysis, frame, by=By(by), form=form, limit=limit, layout=layout)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_output(output, write=lambda part: part.write_text(text, encoding="utf-8"), force=force)
+    report = partial(render, analysis, frame, by=By(by), form=form, limit=limit)
+    put_report(report, output=output, force=force)
     if not analysis.lanes:
         raise InconclusiveError("nothing to measure: no GPU operation that takes time was captured")
     reason = not_measured(analysis)

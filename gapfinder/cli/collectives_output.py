@@ -11,6 +11,7 @@ import pandas as pd
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.cli.collectives import By
 from gapfinder.cli.collectives_text import instance_table, most_exposed_steps, step_table
+from gapfinder.cli.terminal import text_layout
 from gapfinder.errors import visible
 from gapfinder.explanations import CollectiveSummary, StepCommunication
 from gapfinder.model import NO_COMMUNICATION, SCHEMA_VERSION
@@ -20,7 +21,6 @@ from gapfinder.render.text import render_tables
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gapfinder.cli.terminal import TextLayout
     from gapfinder.model import Analysis
 
 _TEXT_ROWS = 50
@@ -30,7 +30,7 @@ _FIRST = ("instance", "step", "operation", "communicator", "lane", "rank", "star
 
 
 def render(  # noqa: PLR0913 (all but the first two by name)
-    analysis: Analysis, frame: pd.DataFrame, *, by: By, form: str, limit: int | None, layout: TextLayout
+    analysis: Analysis, frame: pd.DataFrame, *, by: By, form: str, limit: int | None, is_terminal: bool
 ) -> str:
     """Return what `gapfinder collectives` prints.
 
@@ -40,7 +40,7 @@ def render(  # noqa: PLR0913 (all but the first two by name)
         by: what a row is.
         form: "text", "csv" or "json".
         limit: most rows; None for 50 in text, and all of them elsewhere.
-        layout: of text.
+        is_terminal: text is coloured and as wide as the terminal.
     """
     if form == "text":
         most = limit or _TEXT_ROWS
@@ -49,7 +49,7 @@ def render(  # noqa: PLR0913 (all but the first two by name)
         else:
             table = step_table(analysis, limit=most) if by is By.STEP else collective_table(analysis, limit=most)
         nothing = "" if analysis.collectives or not_measured(analysis) else "No communication was captured.\n"
-        return render_tables([table], **layout) if table else nothing
+        return render_tables([table], **text_layout(is_terminal=is_terminal)) if table else nothing
     rows = _instances(analysis, _most_exposed(frame, limit)) if by is By.INSTANCE else _summaries(analysis, by, limit)
     if form == "csv":
         if by is not By.STEP:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import click
 from gapfinder.cli.check_options import store_option
 from gapfinder.cli.completion import complete_compared
 from gapfinder.cli.options import chosen_settings, measuring_options
-from gapfinder.cli.output import check_output, write_output
+from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.terminal import text_layout
 from gapfinder.settings import settings_file
@@ -68,11 +68,7 @@ def diff(  # noqa: PLR0913 (one for each option)
     folder = store_folder(store, settings=settings)
     old, new = (find_baseline(named, store=folder, settings=settings, load=load_profiles) for named in (before, after))
     difference = compare(old, new, names=_names(before, after), allowed=allowed_differences(allow_different))
-    if output is None:
-        click.echo(_render(difference, form=form, is_terminal=sys.stdout.isatty()), nl=False)
-    else:
-        report = _render(difference, form=form, is_terminal=False)
-        write_output(output, write=lambda part: part.write_text(report, encoding="utf-8"), force=force)
+    put_report(partial(_render, difference, form=form), output=output, force=force)
 
 
 def _names(before: str, after: str) -> tuple[str, str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from gapfinder.cli.streams import say
 from gapfinder.errors import InputError
@@ -49,6 +52,19 @@ def write_output(path: Path, *, write: Callable[[Path], object], force: bool) ->
         with suppress(OSError):
             part.unlink(missing_ok=True)
     say(f"Wrote {path}")
+
+
+def write_text(path: Path, text: str, *, force: bool) -> None:
+    """Write a file that holds `text`, as `write_output` does."""
+    write_output(path, write=lambda part: part.write_text(text, encoding="utf-8"), force=force)
+
+
+def put_report(render: Callable[..., str], *, output: Path | None, force: bool) -> None:
+    """Write the report to a file, or print it where there is none; `render` takes `is_terminal`, by name."""
+    if output is None:
+        click.echo(render(is_terminal=sys.stdout.isatty()), nl=False)
+    else:
+        write_text(output, render(is_terminal=False), force=force)
 
 
 def is_folder(path: Path) -> bool:

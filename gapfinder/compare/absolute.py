@@ -23,7 +23,7 @@ def hold_absolute(limit: Absolute, candidate: Snapshot) -> list[Judgement]:
     """Return the limit's judgements over the steps; a ratio is of the whole capture where there are none."""
     rows = common_steps(candidate.lanes)
     steps = len(rows[0])
-    reason = why_unmeasurable(limit.metric, candidate)
+    reason = why_unmeasurable(limit.metric, candidate, rows=rows)
     if not steps and limit.metric.unit is Unit.NS:
         reason = reason or why_no_steps(candidate)
     if reason:

@@ -21,11 +21,9 @@ from gapfinder.units import format_count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gapfinder.budget import Budget
+    from gapfinder.compare.samples import Rows
     from gapfinder.compare.snapshot import Snapshot
     from gapfinder.compare.thresholds import Relative
-
-    Rows = Sequence[Sequence[Budget]]
 
 FEWEST_STEPS = 5
 """With fewer steps on a side, resampling them says nothing about chance."""
@@ -151,7 +149,7 @@ class Pair:
 
 def _why_unknown(metric: Metric, snapshot: Snapshot, rows: Rows) -> str | None:
     """Return why the metric has no value with a noise; None where it has."""
-    if reason := why_unmeasurable(metric, snapshot):
+    if reason := why_unmeasurable(metric, snapshot, rows=rows):
         return reason
     steps = len(rows[0])
     if not steps:

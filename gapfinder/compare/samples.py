@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gapfinder.compare.snapshot import LaneSnapshot
 
     Floats = NDArray[np.float64]
+    Rows = Sequence[Sequence[Budget]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -41,7 +42,7 @@ class Samples:
         return len(self.parts[0])
 
 
-def sampled(metric: Metric, *runs: Sequence[Sequence[Budget]]) -> Samples:
+def sampled(metric: Metric, *runs: Rows) -> Samples:
     """Return the metric's samples of one or several runs, each with the budgets of the same steps for each lane."""
     rows = [list(chain.from_iterable(steps)) for steps in zip(*runs, strict=True)]
     whole = metric.whole or _one

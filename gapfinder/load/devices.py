@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gapfinder.load.schema import CUDA_DEVICE, GPU, OLD_GPU
 from gapfinder.load.texts import decode
-from gapfinder.tables import DEVICES, process_id
+from gapfinder.tables import DEVICES, machine_of, process_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gapfinder.load.places import Place
 
 _UNKNOWN = -1
-_MACHINE_SHIFT = 48
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value", bound=Hashable)
@@ -62,7 +61,7 @@ def _gpu_of_place(database: Database, places: Sequence[Place]) -> dict[Place, in
         if isinstance(pid, int) and isinstance(device, int) and isinstance(gpu, int)
     ]
     processes = {process for process, _ in places}
-    is_one_machine = len({process >> _MACHINE_SHIFT for process in processes}) == 1
+    is_one_machine = len({machine_of(process) for process in processes}) == 1
     # Instances of one partitioned GPU (MIG) have its number and a uuid each: they share less than the number suggests.
     uuids = Counter(gpu for gpu, _ in {(gpu, uuid) for *_, gpu, uuid in rows if uuid})
     by_pid = _certain((process_id(process), process) for process in processes)

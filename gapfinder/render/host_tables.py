@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.words import lane_name
 from gapfinder.render.table import NOTHING, Column, Kind, Table, filled, left_out
-from gapfinder.units import format_change, format_count, format_duration, format_numbers, format_share
+from gapfinder.units import format_change, format_count, format_duration, format_numbers, format_share, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gapfinder.hosts import Host, HostClock
     from gapfinder.model import Analysis
@@ -120,20 +120,9 @@ def critical_table(analysis: Analysis, *, limit: int) -> Table | None:
                 format_share(counts[lane] / total),
                 format_duration(waited[lane]),
                 format_numbers(
-                    _runs([n for n, of in zip(steps.numbers, steps.critical_lanes, strict=True) if of == lane])
+                    runs_of(n for n, of in zip(steps.numbers, steps.critical_lanes, strict=True) if of == lane)
                 ),
             )
             for lane in lanes[:limit]
         ),
     )
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield (first, last) of each run of consecutive numbers."""
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            yield first, last
-            first = number
-        last = number
-    yield first, last

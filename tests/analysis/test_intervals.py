@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import drawn, spans
 
-from gapfinder.analysis.intervals import EMPTY, Intervals, Measure, clip, complement, contains, merge, union
+from gapfinder.analysis.intervals import EMPTY, Intervals, Measure, clip, complement, merge, union
 from gapfinder.budget import Window
 
 GRID = 48
@@ -83,6 +83,12 @@ def test_union_equals_the_grid(pairs: list[list[int]]) -> None:
     assert one.total == grid(pairs).sum()
 
 
+@given(intervals)
+def test_holds_equals_the_grid(pairs: list[list[int]]) -> None:
+    times = np.arange(-2, GRID + 2)
+    assert union(*arrays(pairs)).holds(times).tolist() == [False] * 2 + grid(pairs).tolist() + [False] * 2
+
+
 @given(intervals, intervals, intervals)
 def test_merge_equals_the_grid(a: list[list[int]], b: list[list[int]], c: list[list[int]]) -> None:
     merged = merge(union(*arrays(a)), union(*arrays(b)), union(*arrays(c)))
@@ -105,13 +111,6 @@ def test_clip_and_complement_split_the_window(pairs: list[list[int]], edges: tup
 def test_measure_equals_the_grid(pairs: list[list[int]], times: list[int]) -> None:
     expected = [int(grid(pairs)[: max(time, 0)].sum()) for time in times]
     assert Measure(union(*arrays(pairs))).up_to(np.array(times, np.int64)).tolist() == expected
-
-
-@given(intervals, st.lists(st.integers(-3, GRID + 3), max_size=20))
-def test_contains_equals_the_grid(pairs: list[list[int]], times: list[int]) -> None:
-    cells = grid(pairs)
-    expected = [0 <= time < GRID and bool(cells[time]) for time in times]
-    assert contains(union(*arrays(pairs)), np.array(times, np.int64)).tolist() == expected
 
 
 @given(intervals, st.randoms())

@@ -16,7 +16,7 @@ from gapfinder.errors import InputError
 from gapfinder.model import Analysis
 from gapfinder.processes import Phase, TrainingProcess
 from gapfinder.settings import Settings
-from gapfinder.units import format_numbers
+from gapfinder.units import format_numbers, runs_of
 
 HOOK = "gapfinder"
 IN_ORDER = [phase.value for phase in Phase if phase is not Phase.OTHER]
@@ -348,6 +348,8 @@ def test_the_world_size_is_not_known_where_two_jobs_are() -> None:
 def test_runs_of_numbers_are_short() -> None:
     assert format_numbers([]) == ""
     assert format_numbers([(0, 0), (3, 7)]) == "0, 3 to 7"
+    assert list(runs_of([])) == []
+    assert list(runs_of([-2, -1, 0, 3, 5, 6])) == [(-2, 0), (3, 3), (5, 6)]
 
 
 def test_row_order_changes_nothing() -> None:

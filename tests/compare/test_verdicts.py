@@ -276,6 +276,41 @@ def test_other_versions_are_noted_and_compared():
     assert of_commit.notes == ("the baseline is of commit 0123abc, measured on 2026-03-02T10:00:00+00:00",)
 
 
+def only_in_the_first_step(digest: str):
+    """No communication in any complete step, though the window, which holds the first step too, has 35 ms of it."""
+    silent = without_communication(digest)
+    spent = in_ms(compute=600, hidden=25, exposed=10)
+    return replace(
+        silent,
+        lanes=tuple(
+            replace(lane, budget=spent, overlap_ratio=spent.overlap_ratio, overlap_reason=None) for lane in silent.lanes
+        ),
+    )
+
+
+@pytest.mark.parametrize("limit", ["overlap_ratio<0.7", "exposed_ms_per_step>1ms", "exposed_share@every>10%"])
+def test_communication_that_lies_in_the_first_step_alone_is_no_pass_and_not_told_to_be_missing(limit):
+    found = verdict(only_in_the_first_step("new"), None, limit)
+    assert (found.outcome, found.exit_code) == (Outcome.INCONCLUSIVE, 3)
+    assert "lies outside of them, as in the first step" in found.unknown[0]
+    assert NO_COMMUNICATION not in found.unknown[0]
+    assert verdict(without_steps(only_in_the_first_step("new")), None, "overlap_ratio<0.7").outcome is Outcome.PASS
+
+
+def test_which_side_has_its_communication_in_the_first_step_alone_is_told():
+    (old,) = verdict(steady(), only_in_the_first_step("old"), "overlap_ratio:-5pp").unknown
+    assert "in the baseline, there is no communication in the complete steps" in old
+    (new,) = verdict(only_in_the_first_step("new"), OLD, "overlap_ratio:-5pp").unknown
+    assert "now, there is no communication in the complete steps" in new
+
+
+def test_a_lane_that_stopped_communicating_is_told_by_its_steps():
+    lanes = steady().lanes
+    quiet = replace(lanes[1], steps=without_communication("x").lanes[1].steps)
+    found = verdict(replace(steady(), lanes=(lanes[0], quiet)), OLD, "overlap_ratio@every:-5pp")
+    assert any(one.endswith("now, no communication is in the steps that are compared") for one in found.unknown)
+
+
 # The cause
 
 

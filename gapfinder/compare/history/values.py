@@ -24,7 +24,7 @@ def metric_values(snapshot: Snapshot) -> dict[str, float]:
     rows = steps if has_steps else [[lane.budget] for lane in snapshot.lanes]
     found = {}
     for metric in METRICS.values():
-        if (has_steps or metric.unit is Unit.RATIO) and why_unmeasurable(metric, snapshot) is None:
+        if (has_steps or metric.unit is Unit.RATIO) and why_unmeasurable(metric, snapshot, rows=steps) is None:
             (estimate,) = estimates(sampled(metric, rows), metric=metric, scope=Scope.TOTAL)
             if not isnan(estimate.value):
                 found[metric.name] = estimate.value
