@@ -19,6 +19,7 @@ from gapfinder.errors import GapfinderError, InconclusiveError, InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gapfinder.compare.difference import Difference
     from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
@@ -108,13 +109,17 @@ def examine(task: Task) -> Examined:
         return Examined(trouble=str(error))
     found = _telling(analysis.findings, is_lag=task.is_lag)
     headline = verdict(analysis) if found is None else found.title
-    change = trouble = None
+    change = None
+    troubles = []
     try:
         change = _compared(analysis, task=task, folder=folder)
+    except GapfinderError as error:
+        troubles.append(f"it could not be compared with the healthy capture: {error}")
+    try:
         _store(analysis, settings=settings, label=task.label)
     except GapfinderError as error:
-        trouble = str(error)
-    return Examined(headline=headline, change=change, trouble=trouble)
+        troubles.append(f"it could not be stored in the history: {error}")
+    return Examined(headline=headline, change=change, trouble="; ".join(troubles) or None)
 
 
 def _telling(findings: Sequence[Finding], *, is_lag: bool) -> Finding | None:
@@ -151,36 +156,37 @@ def analysed(export: Path, *, steps: tuple[int, int] | None, settings: Settings)
 
 
 def _compared(analysis: Analysis, *, task: Task, folder: Path) -> str | None:
-    """Write what changed since the healthy capture, and return it in one sentence."""
+    """Write what changed since the healthy capture, and return it in a few words: of the GPUs, else of the hosts."""
+    from gapfinder.render.difference import difference_summary, render_difference_json, render_difference_text
     from gapfinder.settings import read_settings
     from gapfinder.watch.change import change_sentence, change_text, host_change
 
     if task.healthy is None:
         return None
     healthy, steps = task.healthy
-    settings = read_settings(start=Path())
-    before, used = analysed(Path(healthy) / EXPORT, steps=steps, settings=settings)
-    change = host_change(before, analysis)
-    texts = [] if change is None else [change_text(change)]
+    before, settings = analysed(Path(healthy) / EXPORT, steps=steps, settings=read_settings(start=Path()))
+    texts, told = [], []
     if before.lanes and analysis.lanes:
-        texts.append(_lanes_compared(before, analysis, settings=used, folder=folder))
-    if not texts:
-        return None
-    write_whole(folder / CHANGE, "\n".join(texts))
-    return None if change is None else change_sentence(change)
+        difference = _gpu_difference(before, analysis, settings=settings)
+        write_whole(folder / CHANGE_JSON, render_difference_json(difference))
+        texts.append(render_difference_text(difference))
+        told.append(f"against the healthy capture: {difference_summary(difference).rstrip('.')}")
+    change = host_change(before, analysis)
+    if change is not None:
+        texts.append(change_text(change))
+        told.append(change_sentence(change))
+    if texts:
+        write_whole(folder / CHANGE, "\n".join(texts))
+    return next(iter(told), None)
 
 
-def _lanes_compared(before: Analysis, after: Analysis, *, settings: Settings, folder: Path) -> str:
-    """Return what `gapfinder diff` says of the two, and write the same as JSON."""
+def _gpu_difference(before: Analysis, after: Analysis, *, settings: Settings) -> Difference:
     from gapfinder.compare.diff import diff
     from gapfinder.compare.take import take_snapshot
-    from gapfinder.render.difference import DIFFERENCE_RENDERERS, render_difference_text
 
     now = datetime.now(UTC)
     old, new = (take_snapshot(one, settings=settings, commit=None, created=now) for one in (before, after))
-    difference = diff(old, new, names=("healthy", "now"))
-    write_whole(folder / CHANGE_JSON, DIFFERENCE_RENDERERS["json"](difference))
-    return render_difference_text(difference)
+    return diff(old, new, names=("healthy", "now"))
 
 
 def _store(analysis: Analysis, *, settings: Settings, label: str | None) -> None:

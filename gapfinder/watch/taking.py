@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from gapfinder.watch.model import CaptureRecord, Trigger
     from gapfinder.watch.policy import CapturePolicy
 
-_LASTING = frozenset({TriggerKind.DRIFT, TriggerKind.LAG})
-"""What may be captured later as well, because it lasts."""
+_LASTING = frozenset({TriggerKind.DRIFT, TriggerKind.LAG, TriggerKind.STALL, TriggerKind.HEALTHY})
+"""What may be captured later as well, because it lasts: where there is no capture, it goes on asking for one."""
 
 
 class _Tell(Protocol):
@@ -95,7 +96,8 @@ class Captures:
         self._capture = None
         self._refused.clear()
         self._judge.disturbed(capture.started_ns, time.monotonic_ns())
-        self._judge.after_capture(record.trigger)
+        if capture.has_report or record.trigger.kind not in _LASTING:
+            self._judge.after_capture(record.trigger)
         self._policy.taken(record.trigger, now=time.monotonic())
         if record.state is CaptureState.FAILED:
             self._tell(f"capture {record.number} failed: {record.trouble}", record.number)
@@ -122,6 +124,7 @@ def _steps_told(record: CaptureRecord) -> str:
 
 def _size(path: Path) -> int:
     try:
-        return path.lstat().st_size
+        status = path.lstat()
     except OSError:
         return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
