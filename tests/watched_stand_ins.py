@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from watched_trainings import surroundings
+
 from gapfinder.capture.nsys import find_nsys
-from gapfinder.watch import rank_levels, supervise
+from gapfinder.watch import capturing, rank_levels, supervise
 from gapfinder.watch.judge import Rules
 from gapfinder.watch.nsys_options import session_options
 from gapfinder.watch.policy import CapturePolicy
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from gapfinder.watch.examine import Task
     from gapfinder.watch.supervise import Watched
 
 # The report of capture N names the export that it is turned into; `export` is what else happens then.
@@ -42,23 +47,22 @@ stop) cp "$here/$(grep -c . "$here/started").export" "$(tail -n 1 "$here/started
 export) {export}
 esac
 """
-# It trains until the file `end` is there; then it ends with the code that is given. Steps take 2 ms, and 6 ms once the
-# file `slow` is there; none ends while there is the file `stall`.
+# It trains until the file `end` is there; then it ends with code 7. Steps take 2 ms, and 6 ms once the file `slow` is
+# there: exactly, however busy the machine is, as it tells when they should have ended.
 _TRAINING = """
 import sys, time
 from pathlib import Path
 from _gapfinder_hook.place import Place
 from _gapfinder_hook.step_stream import COUNT_WORD, ENTRIES, FIRST_WORD, StepStream
 place = Path(sys.argv[1])
-words = StepStream(sys.argv[2], place=Place(0, 1, 0, is_final=False), now_ns=time.monotonic_ns()).words
+ended = time.monotonic_ns()
+words = StepStream(sys.argv[2], place=Place(0, 1, 0, is_final=False), now_ns=ended).words
 step = 0
 while not (place / "end").exists():
-    begun = time.monotonic_ns()
-    time.sleep(0.006 if (place / "slow").exists() else 0.002)
-    while (place / "stall").exists() and not (place / "end").exists():
-        time.sleep(0.002)
+    begun, ended = ended, ended + (6_000_000 if (place / "slow").exists() else 2_000_000)
+    time.sleep(max(0, ended - time.monotonic_ns()) / 1e9)
     at = FIRST_WORD + step % ENTRIES * 2
-    words[at], words[at + 1] = time.monotonic_ns(), begun
+    words[at], words[at + 1] = ended, begun
     step += 1
     words[COUNT_WORD] = step
 sys.exit(7)
@@ -115,7 +119,23 @@ class Stage:
                 (self.place / name).touch()
 
 
+_EXAMINING = """
+import sys
+from gapfinder.watch import examine
+examine._step_back = lambda: None
+examine.main(sys.argv[1])
+"""
+
+
+def examining(task: Task, *, log: Path) -> subprocess.Popen[bytes]:
+    """The process that examines a capture, without stepping back behind whatever else this machine does."""
+    words = [sys.executable, "-c", _EXAMINING, json.dumps(asdict(task))]
+    with log.open("ab") as file:
+        return subprocess.Popen(words, env=surroundings(), stderr=file, start_new_session=True)
+
+
 def make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a watch look often, and judge by little time."""
     monkeypatch.setattr(supervise, "_LOOK_S", 0.02)
+    monkeypatch.setattr(capturing, "start_examining", examining)
     monkeypatch.setattr(rank_levels, "_GATHER_NS", 20_000_000)
