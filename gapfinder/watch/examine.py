@@ -17,10 +17,7 @@ from gapfinder.capture.folder import put_beside, write_whole
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gapfinder.compare.difference import Difference
-    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
@@ -97,18 +94,12 @@ def read_examined(folder: Path) -> Examined:
 
 def examine(task: Task) -> Examined:
     """Export, analyse, compare and store a capture; what fails is told, and the rest is done."""
-    from gapfinder.render import render_html, render_json
-    from gapfinder.render.verdict import verdict
-
     folder = Path(task.folder)
     try:
         analysis, settings = _measured(folder, task=task)
-        write_whole(folder / ANALYSIS, render_json(analysis))
-        write_whole(folder / PAGE, render_html(analysis))
+        _write(analysis, folder=folder)
     except GapfinderError as error:
         return Examined(trouble=str(error))
-    found = _telling(analysis.findings, is_lag=task.is_lag)
-    headline = verdict(analysis) if found is None else found.title
     change = None
     troubles = []
     try:
@@ -119,13 +110,25 @@ def examine(task: Task) -> Examined:
         _store(analysis, settings=settings, label=task.label)
     except GapfinderError as error:
         troubles.append(f"it could not be stored in the history: {error}")
-    return Examined(headline=headline, change=change, trouble="; ".join(troubles) or None)
+    return Examined(
+        headline=_headline(analysis, is_lag=task.is_lag), change=change, trouble="; ".join(troubles) or None
+    )
 
 
-def _telling(findings: Sequence[Finding], *, is_lag: bool) -> Finding | None:
+def _headline(analysis: Analysis, *, is_lag: bool) -> str:
     """Return the finding to name: what costs most; of a lag, what costs most of what is about one rank."""
-    about_rank = (one for one in findings if is_lag and one.code in _ABOUT_A_RANK)
-    return next(about_rank, next(iter(findings), None))
+    from gapfinder.render.verdict import verdict
+
+    about_rank = (one for one in analysis.findings if is_lag and one.code in _ABOUT_A_RANK)
+    found = next(about_rank, next(iter(analysis.findings), None))
+    return verdict(analysis) if found is None else found.title
+
+
+def _write(analysis: Analysis, *, folder: Path) -> None:
+    from gapfinder.render import render_html, render_json
+
+    write_whole(folder / ANALYSIS, render_json(analysis))
+    write_whole(folder / PAGE, render_html(analysis))
 
 
 def _measured(folder: Path, *, task: Task) -> tuple[Analysis, Settings]:
