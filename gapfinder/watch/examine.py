@@ -55,7 +55,7 @@ class Examined:
 
     Attributes:
         headline: the first finding's title, of a lag the first about a slow rank; the verdict where there is none.
-        change: what changed since the healthy capture, in one sentence.
+        change: what changed since the healthy capture.
         trouble: what could not be done, in one sentence.
     """
 

@@ -175,11 +175,9 @@ class _Watch:
         while (code := self._training.exit_code(wait_s=_LOOK_S)) is None:
             self._look()
         self._captures.close()
-        told = False
+        if self._captures.are_busy:
+            self._say("the training has ended; the last capture is being analysed, Ctrl-C gives it up")
         while self._captures.are_busy:
-            if not told:
-                told = True
-                self._say("the training has ended; the last capture is being analysed, Ctrl-C gives it up")
             if self._training.times_given_up:
                 self._captures.give_up()
             time.sleep(_LOOK_S)

@@ -59,30 +59,27 @@ class Captures:
 
     def look(self, ranks: Sequence[RankSteps], *, now_ns: int) -> None:
         """Bring the capture forward that is under way, or begin the one that is asked for now."""
-        if self._capture is None:
-            trigger = self._judge.trigger(now_ns) if self._is_open and self._setting.session.is_alive else None
+        if self._capture is not None:
+            self._bring_forward(self._capture, ranks)
+        elif self._is_open and self._setting.session.is_alive:
+            trigger = self._judge.trigger(now_ns)
             if trigger is not None:
                 self._begin(trigger)
-            return
-        self._capture.add(ranks)
-        was = self._capture.record.state
-        if not self._capture.is_over:
-            self._capture.look()
-        self._keep(self._capture.record)
-        if self._capture.record.state is CaptureState.ANALYSING is not was:
-            self._tell(f"{_steps_told(self._capture.record)}; analysing them", self._capture.record.number)
-        if self._capture.is_over:
-            self._finish(self._capture)
+
+    def _bring_forward(self, capture: Capture, ranks: Sequence[RankSteps]) -> None:
+        was = capture.record.state
+        capture.add(ranks)
+        capture.look()
+        self._keep(capture.record)
+        if capture.record.state is not was and capture.record.state is CaptureState.ANALYSING:
+            self._tell(f"{_steps_told(capture.record)}; analysing them", capture.record.number)
+        if capture.is_over:
+            self._finish(capture)
 
     def _begin(self, trigger: Trigger) -> None:
-        told = (trigger.kind, trigger.rank)
         refusal = self._policy.refusal(trigger, now=time.monotonic(), bytes_used=self._bytes_used())
         if refusal is not None:
-            if told not in self._refused:
-                self._refused.add(told)
-                self._tell(f"step {trigger.step}: {trigger.sentence}; {refusal}")
-            if trigger.kind not in _LASTING:
-                self._judge.after_capture(trigger)
+            self._refuse(trigger, refusal)
             return
         healthy = next((one for one in self.records if _is_healthy(one)), None)
         number = len(self.records) + 1
@@ -90,6 +87,15 @@ class Captures:
         self._judge.disturbed(self._capture.started_ns, None)
         self._keep(self._capture.record)
         self._tell(f"step {trigger.step}: {trigger.sentence}; capture {number} begins", number)
+
+    def _refuse(self, trigger: Trigger, refusal: str) -> None:
+        """Say why there is no capture: once until there is one, though what lasts is seen again at every look."""
+        told = (trigger.kind, trigger.rank)
+        if told not in self._refused:
+            self._refused.add(told)
+            self._tell(f"step {trigger.step}: {trigger.sentence}; {refusal}")
+        if trigger.kind not in _LASTING:
+            self._judge.after_capture(trigger)
 
     def _finish(self, capture: Capture) -> None:
         record = capture.record
