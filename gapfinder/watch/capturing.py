@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +18,6 @@ from gapfinder.watch.model import CaptureRecord, CaptureState, TriggerKind
 from gapfinder.watch.times import whole_steps
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 
 CAPTURES = "captures"
 LOG = "watch.log"
+_ANALYSIS = "the analysis"
 _NS_PER_S = 1_000_000_000
 _START_S, _STOP_S, _EXAMINE_S = 60.0, 900.0, 1800.0
 _STALL_S = 15.0  # of a stall, when no step may end: what stands still shows at once
 _LEAST_S, _TIMES_USUAL = 60.0, 4
+_KILLED_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +61,7 @@ class Capture:
         record: what is known of it.
         started_ns: on CLOCK_MONOTONIC; from then on it disturbs the training.
         is_over: whether it is done, or has failed.
+        has_report: whether nsys wrote one, whatever became of its analysis.
         is_training: whether the training still runs; where it does not, a capture closes.
     """
 
@@ -71,7 +76,7 @@ class Capture:
             folder=str(self._folder.relative_to(setting.folder)),
         )
         self.started_ns = time.monotonic_ns()
-        self.is_over = False
+        self.is_over = self.has_report = False
         self.is_training = True
         self._process: subprocess.Popen[bytes] | None = None
         self._steps: dict[tuple[int, int], list[Step]] = {}
@@ -97,39 +102,61 @@ class Capture:
 
     def _run(self) -> Generator[None]:
         """Take the capture, and yield whenever there is nothing to do but to wait."""
-        session, switch, trigger = self._setting.session, self._setting.switch, self.record.trigger
         self._folder.mkdir(parents=True)
-        switch.turn_on()
-        yield from self._done(session.start(self._folder / REPORT), what="nsys start", limit_s=_START_S)
+        self._setting.switch.turn_on()
+        yield from self._started()
         open_ns = time.monotonic_ns()
-        usual_s = self._setting.steps * max(trigger.before_ns or 0, trigger.now_ns or 0) / _NS_PER_S
-        limit_s = _STALL_S if trigger.kind is TriggerKind.STALL else max(_LEAST_S, _TIMES_USUAL * usual_s)
-        while (
-            self.is_training and not self._has_enough(open_ns) and time.monotonic_ns() - open_ns < limit_s * _NS_PER_S
-        ):
+        limit_ns = self._limit_ns()
+        while self.is_training and not self._has_enough(open_ns) and time.monotonic_ns() - open_ns < limit_ns:
             yield
         close_ns = time.monotonic_ns()
-        switch.turn_off()
-        yield from self._done(session.stop(), what="nsys stop", limit_s=_STOP_S)
+        self._setting.switch.turn_off()
+        yield from self._done(self._setting.session.stop(), what="nsys stop", limit_s=_STOP_S)
         if not (self._folder / REPORT).is_file():
-            raise NsysError(f"nsys wrote no report: {session.last_words()}")
+            raise NsysError(f"nsys wrote no report: {self._setting.session.last_words()}")
+        self.has_report = True
         first, end = self._whole(open_ns, close_ns)
         self.record = replace(self.record, state=CaptureState.ANALYSING, first_step=first, end_step=end)
         examining = start_examining(self._task(), log=self._setting.folder / LOG)
-        yield from self._done(examining, what="the analysis", limit_s=_EXAMINE_S)
+        yield from self._done(examining, what=_ANALYSIS, limit_s=_EXAMINE_S)
         self._examined()
 
+    def _started(self) -> Generator[None]:
+        session = self._setting.session
+        try:
+            yield from self._done(session.start(self._folder / REPORT), what="nsys start", limit_s=_START_S)
+        except NsysError:
+            # it may have begun all the same, and nobody would end it
+            with suppress(NsysError):
+                yield from self._done(session.cancel(), what="nsys cancel", limit_s=_START_S)
+            raise
+
+    def _limit_ns(self) -> float:
+        """Return how long to wait for the steps."""
+        trigger = self.record.trigger
+        if trigger.kind is TriggerKind.STALL:
+            return _STALL_S * _NS_PER_S
+        usual_ns = self._setting.steps * max(trigger.before_ns or 0, trigger.now_ns or 0)
+        return max(_LEAST_S * _NS_PER_S, _TIMES_USUAL * usual_ns)
+
     def _done(self, process: subprocess.Popen[bytes], *, what: str, limit_s: float) -> Iterator[None]:
-        """Wait for a process; raises NsysError where it fails or takes too long."""
+        """Wait for a process; raises NsysError where it fails or takes too long, and then ends it."""
         self._process = process
         deadline = time.monotonic() + limit_s
         while process.poll() is None:
             if time.monotonic() > deadline:
-                raise NsysError(f"{what} took longer than {format_duration(round(limit_s * _NS_PER_S))}")
+                _end(process)
+                raise NsysError(
+                    f"{what} took longer than {format_duration(round(limit_s * _NS_PER_S))}; {self._advice(what)}"
+                )
             yield
         if process.returncode:
-            words = self._setting.session.last_words() if what.startswith("nsys") else f"see {LOG}"
-            raise NsysError(f"{what} failed with exit code {process.returncode}: {words}")
+            raise NsysError(f"{what} {_ending(process.returncode)}; {self._advice(what)}")
+
+    def _advice(self, what: str) -> str:
+        if what == _ANALYSIS:
+            return f"{LOG} may say why, and `gapfinder analyze {self.record.folder}/{REPORT}` tries again"
+        return f"nsys said last: {self._setting.session.last_words()}"
 
     def _has_enough(self, open_ns: int) -> bool:
         """Say whether every process that still trains has its whole steps in the capture."""
@@ -140,8 +167,11 @@ class Capture:
 
     def _whole(self, open_ns: int, close_ns: int) -> tuple[int | None, int | None]:
         """Return the first and the end of the steps that lie in the capture as a whole, on the lowest rank here."""
-        steps = self._steps[min(self._steps)] if self._steps else []
-        inside = whole_steps(steps, start_ns=open_ns, end_ns=close_ns)
+        lowest = min((rank for rank, _ in self._steps), default=None)
+        of_lowest = [steps for (rank, _), steps in self._steps.items() if rank == lowest]
+        # more than one process where the training was started again meanwhile
+        wholes = (whole_steps(steps, start_ns=open_ns, end_ns=close_ns) for steps in of_lowest)
+        inside = max(wholes, key=len, default=())
         return (inside[0].number, inside[-1].number + 1) if inside else (None, None)
 
     def _task(self) -> Task:
@@ -169,12 +199,25 @@ class Capture:
 
     def _fail(self, trouble: str) -> None:
         self._course.close()
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
+        if self._process is not None:
+            _end(self._process)
         with suppress(OSError):
             self._setting.switch.turn_off()
         self.record = replace(self.record, state=CaptureState.FAILED, ended_at=time.time(), trouble=trouble)
         self.is_over = True
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it has started: it leads a session of its own."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILLED_S)
+
+
+def _ending(code: int) -> str:
+    return f"failed with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
 
 
 def _steps(record: CaptureRecord) -> tuple[int, int] | None:

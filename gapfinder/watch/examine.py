@@ -17,9 +17,7 @@ from gapfinder.capture.folder import put_beside, write_whole
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gapfinder.explanations import Finding
+    from gapfinder.compare.difference import Difference
     from gapfinder.model import Analysis
     from gapfinder.settings import Settings
 
@@ -57,7 +55,7 @@ class Examined:
 
     Attributes:
         headline: the first finding's title, of a lag the first about a slow rank; the verdict where there is none.
-        change: what changed since the healthy capture, in one sentence.
+        change: what changed since the healthy capture.
         trouble: what could not be done, in one sentence.
     """
 
@@ -96,31 +94,41 @@ def read_examined(folder: Path) -> Examined:
 
 def examine(task: Task) -> Examined:
     """Export, analyse, compare and store a capture; what fails is told, and the rest is done."""
-    from gapfinder.render import render_html, render_json
-    from gapfinder.render.verdict import verdict
-
     folder = Path(task.folder)
     try:
         analysis, settings = _measured(folder, task=task)
-        write_whole(folder / ANALYSIS, render_json(analysis))
-        write_whole(folder / PAGE, render_html(analysis))
+        _write(analysis, folder=folder)
     except GapfinderError as error:
         return Examined(trouble=str(error))
-    found = _telling(analysis.findings, is_lag=task.is_lag)
-    headline = verdict(analysis) if found is None else found.title
-    change = trouble = None
+    change = None
+    troubles = []
     try:
         change = _compared(analysis, task=task, folder=folder)
+    except GapfinderError as error:
+        troubles.append(f"it could not be compared with the healthy capture: {error}")
+    try:
         _store(analysis, settings=settings, label=task.label)
     except GapfinderError as error:
-        trouble = str(error)
-    return Examined(headline=headline, change=change, trouble=trouble)
+        troubles.append(f"it could not be stored in the history: {error}")
+    return Examined(
+        headline=_headline(analysis, is_lag=task.is_lag), change=change, trouble="; ".join(troubles) or None
+    )
 
 
-def _telling(findings: Sequence[Finding], *, is_lag: bool) -> Finding | None:
+def _headline(analysis: Analysis, *, is_lag: bool) -> str:
     """Return the finding to name: what costs most; of a lag, what costs most of what is about one rank."""
-    about_rank = (one for one in findings if is_lag and one.code in _ABOUT_A_RANK)
-    return next(about_rank, next(iter(findings), None))
+    from gapfinder.render.verdict import verdict
+
+    about_rank = (one for one in analysis.findings if is_lag and one.code in _ABOUT_A_RANK)
+    found = next(about_rank, next(iter(analysis.findings), None))
+    return verdict(analysis) if found is None else found.title
+
+
+def _write(analysis: Analysis, *, folder: Path) -> None:
+    from gapfinder.render import render_html, render_json
+
+    write_whole(folder / ANALYSIS, render_json(analysis))
+    write_whole(folder / PAGE, render_html(analysis))
 
 
 def _measured(folder: Path, *, task: Task) -> tuple[Analysis, Settings]:
@@ -151,36 +159,37 @@ def analysed(export: Path, *, steps: tuple[int, int] | None, settings: Settings)
 
 
 def _compared(analysis: Analysis, *, task: Task, folder: Path) -> str | None:
-    """Write what changed since the healthy capture, and return it in one sentence."""
+    """Write what changed since the healthy capture, and return it in a few words: of the GPUs, else of the hosts."""
+    from gapfinder.render.difference import difference_summary, render_difference_json, render_difference_text
     from gapfinder.settings import read_settings
     from gapfinder.watch.change import change_sentence, change_text, host_change
 
     if task.healthy is None:
         return None
     healthy, steps = task.healthy
-    settings = read_settings(start=Path())
-    before, used = analysed(Path(healthy) / EXPORT, steps=steps, settings=settings)
-    change = host_change(before, analysis)
-    texts = [] if change is None else [change_text(change)]
+    before, settings = analysed(Path(healthy) / EXPORT, steps=steps, settings=read_settings(start=Path()))
+    texts, told = [], []
     if before.lanes and analysis.lanes:
-        texts.append(_lanes_compared(before, analysis, settings=used, folder=folder))
-    if not texts:
-        return None
-    write_whole(folder / CHANGE, "\n".join(texts))
-    return None if change is None else change_sentence(change)
+        difference = _gpu_difference(before, analysis, settings=settings)
+        write_whole(folder / CHANGE_JSON, render_difference_json(difference))
+        texts.append(render_difference_text(difference))
+        told.append(f"against the healthy capture: {difference_summary(difference).rstrip('.')}")
+    change = host_change(before, analysis)
+    if change is not None:
+        texts.append(change_text(change))
+        told.append(change_sentence(change))
+    if texts:
+        write_whole(folder / CHANGE, "\n".join(texts))
+    return next(iter(told), None)
 
 
-def _lanes_compared(before: Analysis, after: Analysis, *, settings: Settings, folder: Path) -> str:
-    """Return what `gapfinder diff` says of the two, and write the same as JSON."""
+def _gpu_difference(before: Analysis, after: Analysis, *, settings: Settings) -> Difference:
     from gapfinder.compare.diff import diff
     from gapfinder.compare.take import take_snapshot
-    from gapfinder.render.difference import DIFFERENCE_RENDERERS, render_difference_text
 
     now = datetime.now(UTC)
     old, new = (take_snapshot(one, settings=settings, commit=None, created=now) for one in (before, after))
-    difference = diff(old, new, names=("healthy", "now"))
-    write_whole(folder / CHANGE_JSON, DIFFERENCE_RENDERERS["json"](difference))
-    return render_difference_text(difference)
+    return diff(old, new, names=("healthy", "now"))
 
 
 def _store(analysis: Analysis, *, settings: Settings, label: str | None) -> None:

@@ -58,8 +58,8 @@ class CaptureRecord:
         folder: its own, relative to the watch's; holds report.nsys-rep, report.sqlite, analysis.json, report.html
             and, where there is a healthy capture to compare with, change.txt and change.json.
         headline: the first finding's title, of a lag the first about a slow rank; the verdict where there is none.
-        change: what changed since the healthy capture, in one sentence.
-        trouble: why it failed.
+        change: what changed since the healthy capture: for the GPUs, else for the training processes.
+        trouble: why it failed, or what could not be done.
     """
 
     number: int

@@ -54,7 +54,7 @@ class RankLevels:
         self._skip = skip
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._recent_steps: deque[float] = deque(maxlen=_RECENT)
-        self._others_ns = 0.0
+        self._others_ns: float | None = None
         self._gathered: list[Step] = []
         self._gathered_ns = 0
 
@@ -77,13 +77,14 @@ class RankLevels:
     @property
     def others_ns(self) -> int:
         """That of the other ranks, when it was last held against them."""
-        return round(self._others_ns)
+        return round(self._others_ns or 0.0)
 
     @property
     def is_usual(self) -> bool:
         """Whether the last steps are as usual, and what is usual is no slower than it has been."""
         usual = self.usual_ns
-        if usual is None or self.lowest_ns is None or self.lag_level.center != 0.0:
+        is_alone = self._others_ns is None
+        if usual is None or self.lowest_ns is None or not (is_alone or self.lag_level.center == 0.0):
             return False
         is_quiet = not self.step_level.is_rising and not self.lag_level.is_rising
         return is_quiet and usual <= self.lowest_ns * 1.1

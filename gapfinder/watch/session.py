@@ -108,6 +108,10 @@ class NsysSession:
         """End the capture; its report is there when the process that is returned has ended."""
         return self._run("stop", f"--session={self.name}")
 
+    def cancel(self) -> subprocess.Popen[bytes]:
+        """End the capture that may have begun, without a report."""
+        return self._run("cancel", f"--session={self.name}")
+
     def last_words(self) -> str:
         """Return what nsys said last, in one line."""
         try:

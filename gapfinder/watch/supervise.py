@@ -23,6 +23,7 @@ from gapfinder.watch.capturing import Setting
 from gapfinder.watch.judge import Judge
 from gapfinder.watch.model import Event, WatchState
 from gapfinder.watch.record import Record
+from gapfinder.watch.restarts import Restarts
 from gapfinder.watch.session import LOG, open_session
 from gapfinder.watch.taking import Captures
 from gapfinder.watch.times import Times
@@ -162,6 +163,7 @@ class _Watch:
         self._record = Record(setting.folder, report=tell)
         self._reader = StepReader(setting.folder / STEPS_FOLDER)
         self._judge = Judge(request.rules)
+        self._restarts = Restarts()
         self._captures = Captures(self._judge, policy=request.policy, setting=setting, tell=self._tell)
         self._recorded_at = time.monotonic()
         self._record.write_state(self.state)
@@ -173,11 +175,9 @@ class _Watch:
         while (code := self._training.exit_code(wait_s=_LOOK_S)) is None:
             self._look()
         self._captures.close()
-        told = False
+        if self._captures.are_busy:
+            self._say("the training has ended; the last capture is being analysed, Ctrl-C gives it up")
         while self._captures.are_busy:
-            if not told:
-                told = True
-                self._say("the training has ended; the last capture is being analysed, Ctrl-C gives it up")
             if self._training.times_given_up:
                 self._captures.give_up()
             time.sleep(_LOOK_S)
@@ -195,6 +195,8 @@ class _Watch:
         self._judge.see(ranks, now_ns=now_ns)
         if ranks:  # once all have ended, what was usual is what they leave
             self._usual_ns = self._judge.usual_ns
+        if (restart := self._restarts.see(ranks)) is not None:
+            self._tell(restart)
         if is_asked(self._setting.folder):
             self._judge.ask()
         if self._is_session_alive and not self._setting.session.is_alive:

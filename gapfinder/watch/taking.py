@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from gapfinder.watch.model import CaptureRecord, Trigger
     from gapfinder.watch.policy import CapturePolicy
 
-_LASTING = frozenset({TriggerKind.DRIFT, TriggerKind.LAG})
-"""What may be captured later as well, because it lasts."""
+_LASTING = frozenset({TriggerKind.DRIFT, TriggerKind.LAG, TriggerKind.STALL, TriggerKind.HEALTHY})
+"""What may be captured later as well, because it lasts: where there is no capture, it goes on asking for one."""
 
 
 class _Tell(Protocol):
@@ -58,30 +59,27 @@ class Captures:
 
     def look(self, ranks: Sequence[RankSteps], *, now_ns: int) -> None:
         """Bring the capture forward that is under way, or begin the one that is asked for now."""
-        if self._capture is None:
-            trigger = self._judge.trigger(now_ns) if self._is_open and self._setting.session.is_alive else None
+        if self._capture is not None:
+            self._bring_forward(self._capture, ranks)
+        elif self._is_open and self._setting.session.is_alive:
+            trigger = self._judge.trigger(now_ns)
             if trigger is not None:
                 self._begin(trigger)
-            return
-        self._capture.add(ranks)
-        was = self._capture.record.state
-        if not self._capture.is_over:
-            self._capture.look()
-        self._keep(self._capture.record)
-        if self._capture.record.state is CaptureState.ANALYSING is not was:
-            self._tell(f"{_steps_told(self._capture.record)}; analysing them", self._capture.record.number)
-        if self._capture.is_over:
-            self._finish(self._capture)
+
+    def _bring_forward(self, capture: Capture, ranks: Sequence[RankSteps]) -> None:
+        was = capture.record.state
+        capture.add(ranks)
+        capture.look()
+        self._keep(capture.record)
+        if capture.record.state is not was and capture.record.state is CaptureState.ANALYSING:
+            self._tell(f"{_steps_told(capture.record)}; analysing them", capture.record.number)
+        if capture.is_over:
+            self._finish(capture)
 
     def _begin(self, trigger: Trigger) -> None:
-        told = (trigger.kind, trigger.rank)
         refusal = self._policy.refusal(trigger, now=time.monotonic(), bytes_used=self._bytes_used())
         if refusal is not None:
-            if told not in self._refused:
-                self._refused.add(told)
-                self._tell(f"step {trigger.step}: {trigger.sentence}; {refusal}")
-            if trigger.kind not in _LASTING:
-                self._judge.after_capture(trigger)
+            self._refuse(trigger, refusal)
             return
         healthy = next((one for one in self.records if _is_healthy(one)), None)
         number = len(self.records) + 1
@@ -90,12 +88,22 @@ class Captures:
         self._keep(self._capture.record)
         self._tell(f"step {trigger.step}: {trigger.sentence}; capture {number} begins", number)
 
+    def _refuse(self, trigger: Trigger, refusal: str) -> None:
+        """Say why there is no capture: once until there is one, though what lasts is seen again at every look."""
+        told = (trigger.kind, trigger.rank)
+        if told not in self._refused:
+            self._refused.add(told)
+            self._tell(f"step {trigger.step}: {trigger.sentence}; {refusal}")
+        if trigger.kind not in _LASTING:
+            self._judge.after_capture(trigger)
+
     def _finish(self, capture: Capture) -> None:
         record = capture.record
         self._capture = None
         self._refused.clear()
         self._judge.disturbed(capture.started_ns, time.monotonic_ns())
-        self._judge.after_capture(record.trigger)
+        if capture.has_report or record.trigger.kind not in _LASTING:
+            self._judge.after_capture(record.trigger)
         self._policy.taken(record.trigger, now=time.monotonic())
         if record.state is CaptureState.FAILED:
             self._tell(f"capture {record.number} failed: {record.trouble}", record.number)
@@ -122,6 +130,7 @@ def _steps_told(record: CaptureRecord) -> str:
 
 def _size(path: Path) -> int:
     try:
-        return path.lstat().st_size
+        status = path.lstat()
     except OSError:
         return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -161,8 +161,10 @@ def test_ranks_without_steps_in_common_are_compared_all_the_same():
 
 def test_healthy_once_and_only_while_steps_are_usual():
     rules = Rules(healthy_at=500)
-    calm = captures(Judge(rules), Training(step_s=0.05, steps=1_000))
-    assert [(trigger.kind, trigger.step) for trigger, _ in calm] == [(TriggerKind.HEALTHY, pytest.approx(500, abs=5))]
+    for ranks in (1, 2):
+        calm = captures(Judge(rules), Training(step_s=0.05, steps=1_000, ranks=ranks))
+        at = [(trigger.kind, trigger.step) for trigger, _ in calm]
+        assert at == [(TriggerKind.HEALTHY, pytest.approx(500, abs=5))]
     assert kinds(Training(step_s=0.05, steps=1_000, slower={400: 1.4}), rules) == [(TriggerKind.DRIFT, None)]
 
 

@@ -8,6 +8,7 @@ from gapfinder.render.difference.json_format import render_difference_json
 from gapfinder.render.difference.markdown import render_difference_markdown
 from gapfinder.render.difference.page import render_difference_html
 from gapfinder.render.difference.text import render_difference_text
+from gapfinder.render.difference.words import difference_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ DIFFERENCE_RENDERERS: Mapping[str, Callable[[Difference], str]] = {
 
 __all__ = [
     "DIFFERENCE_RENDERERS",
+    "difference_summary",
     "render_difference_html",
     "render_difference_json",
     "render_difference_markdown",

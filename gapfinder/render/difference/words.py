@@ -27,19 +27,23 @@ _NAMED = 3
 
 def difference_verdict(difference: Difference) -> str:
     """Return the comparison in a few sentences."""
-    main = None if _graphs(difference) else _main_finding(difference)
     sentences = (
-        _headline(difference),
-        _graphs(difference) if main is None else f"{_finding_words(difference, main)}.",
-        _parts(difference),
+        difference_summary(difference),
         _causes(difference),
         _overlap(difference),
         _work(difference),
         *_came_and_went(difference),
         *_collectives(difference),
-        *_findings(difference, but=main),
+        *_findings(difference, but=_main_finding(difference)),
     )
     return " ".join(filter(None, sentences))
+
+
+def difference_summary(difference: Difference) -> str:
+    """Return its first sentences: how long a step takes, the finding that explains it, and where the time went."""
+    main = _main_finding(difference)
+    why = _graphs(difference) if main is None else f"{_finding_words(difference, main)}."
+    return " ".join(filter(None, (_headline(difference), why, _parts(difference))))
 
 
 def title_words(difference: Difference) -> str:
@@ -102,7 +106,7 @@ def _graphs(difference: Difference) -> str:
 def _main_finding(difference: Difference) -> FindingChange | None:
     """Return the finding that moved most in the direction of the whole, where it explains a good part of that."""
     moved = _moved_ns(difference)
-    if _is_as_before(difference):
+    if _is_as_before(difference) or _graphs(difference):
         return None
     sign = 1 if moved > 0 else -1
     driving = (one for one in difference.findings if sign * _cost_change(one) > _EXPLAINS * abs(moved))
