@@ -62,6 +62,13 @@ def test_a_profile_is_sent_prepared_and_its_page_told(store, address, tmp_path):
     assert (profile.name, profile.is_ready, profile.files[0].read_bytes()) == ("the good one", True, CONTENT)
 
 
+def test_a_run_folder_keeps_its_name(store, address, tmp_path):
+    folder = tmp_path / "monday"
+    folder.mkdir()
+    done = upload(file(folder / "report.sqlite").parent, "--to", address)
+    assert (done.exit_code, [profile.name for profile in store.profiles()]) == (0, ["monday"])
+
+
 def test_several_files_are_one_profile(store, address, tmp_path):
     (tmp_path / "run").mkdir()
     contents = [CONTENT + bytes([number]) for number in range(3)]
