@@ -58,7 +58,7 @@
   function lines(timeline, found) {
     const { duration } = gapfinder.units;
     const where = `${found.item.lane.label}, ${gapfinder.lanes.WORDS[found.row.row]}`;
-    if (found.hole !== undefined) return [`${duration(found.end - found.start)} blank`, timeline.colors.causes[found.cause].label, where];
+    if (found.hole !== undefined) return [`${duration(found.end - found.start)} hole`, timeline.colors.causes[found.cause].label, where];
     if (found.op !== undefined) {
       const stream = found.stream === undefined ? "" : `, stream ${found.stream}`;
       return [found.name, duration(found.end - found.start), where + stream];

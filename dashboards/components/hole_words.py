@@ -25,10 +25,10 @@ def lane_detail(analysis: Analysis, index: int) -> str:
 
 
 def hole_sentence(analysis: Analysis, found: FoundHole, *, late_lane: int | None = None) -> str:
-    """Return one hole in words ("rank 3, at 1.200000 s: 38.00 ms blank, exposed communication wait for rank 5")."""
+    """Return one hole in words ("rank 3, at 1.200000 s: 38.00 ms hole, exposed communication wait for rank 5")."""
     why = hole_cause(analysis, found, late_lane=late_lane)
     where = f"{lane_name(analysis, found.lane)}, at {format_time(found.start_ns)}"
-    return f"{where}: {format_duration(found.length_ns)} blank, {why}"
+    return f"{where}: {format_duration(found.length_ns)} hole, {why}"
 
 
 def hole_cause(analysis: Analysis, found: FoundHole, *, late_lane: int | None = None) -> str:

@@ -71,7 +71,7 @@ def _hole(profile: OpenProfile, hole: HoleDetails) -> list[Component]:
     analysis = profile.analysis
     seen = "" if hole.measured is None else evidence_words(analysis, hole.measured)
     return [
-        html.H2(text(f"{format_duration(hole.duration_ns)} blank")),
+        html.H2(text(f"{format_duration(hole.duration_ns)} hole")),
         html.P(text(hole_place(analysis, hole)), className="quiet"),
         html.P([_swatch(hole), html.B(text(cause_words(hole.cause)))]),
         *([html.P(text(seen), className="evidence")] if seen else []),

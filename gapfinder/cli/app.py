@@ -48,7 +48,8 @@ def _errors_in_one_line(ctx: click.Context | None = None) -> Iterator[None]:
         raise
     except click.UsageError as error:
         told = error.format_message().rstrip(".")
-        _end(f"error: {told}; see {_command(error.ctx, ctx)} --help", exit_code=error.exit_code)
+        see = " See" if told.endswith("?") else "; see"
+        _end(f"error: {told}{see} {_command(error.ctx, ctx)} --help", exit_code=error.exit_code)
     except KeyboardInterrupt:
         _end("interrupted", exit_code=_INTERRUPTED)
 

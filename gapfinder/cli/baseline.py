@@ -52,7 +52,10 @@ def save(
     check_output(path, inputs=profiles, force=force)
     snapshot = measure(profiles, settings=settings, commit=git_commit(Path()), load=load_profiles)
     if not snapshot.lanes:
-        raise InconclusiveError("not saved: no GPU operation that takes time was captured")
+        raise InconclusiveError(
+            "not saved: no GPU operation that takes time was captured; a baseline holds times of GPUs, so "
+            "capture on a machine with one"
+        )
     write_text(path, snapshot_to_json(snapshot), force=force)
 
 

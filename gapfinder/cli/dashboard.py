@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gapfinder.capture.folder import RUNS_FOLDER
+from gapfinder.cli.profiles import folder_name
 from gapfinder.cli.streams import outlive_connections, say
 from gapfinder.cli.upload import TOKEN_NAME
 from gapfinder.errors import InputError
@@ -76,7 +77,7 @@ def _divided(given: tuple[Path, ...]) -> tuple[list[tuple[str | None, list[Path]
 
     meant = [path for one in given for path in paths_meant(one)]
     watches = [path for path in meant if _is_watched(path)]
-    return [(_name(path), find_profiles([path])) for path in meant if path not in watches], watches
+    return [(folder_name(path), find_profiles([path])) for path in meant if path not in watches], watches
 
 
 def _is_watched(path: Path) -> bool:
@@ -90,8 +91,3 @@ def _bytes(size: str | None) -> int | None:
     from gapfinder.units import parse_bytes
 
     return None if size is None else parse_bytes(size)
-
-
-def _name(path: Path) -> str | None:
-    """Return what a folder is called; a file's name is known to the dashboard."""
-    return path.resolve().name if path.is_dir() else None

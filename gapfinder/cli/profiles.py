@@ -44,3 +44,8 @@ def load_profiles(paths: Sequence[Path]) -> Iterator[Profile]:
         for number, path in enumerate(paths, start=1):
             status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
             yield load_profile(path)
+
+
+def folder_name(path: Path) -> str | None:
+    """Return what a folder is called on a dashboard, which knows the name of a file itself."""
+    return path.resolve().name if path.is_dir() else None

@@ -34,7 +34,7 @@ def summary(watched: Watched) -> Iterator[str]:
     if state.usual_ns is not None:
         yield f"Usual at the end: {format_duration(state.usual_ns)} a step"
     if not state.captures:
-        yield "No captures"
+        yield "No captures. Steps that are slow from the first on are usual to a watch: gapfinder run measures those"
     for capture in state.captures:
         yield from _capture(capture)
 

@@ -62,14 +62,15 @@ def test_a_profile_is_sent_prepared_and_its_page_told(store, address, tmp_path):
     assert (profile.name, profile.is_ready, profile.files[0].read_bytes()) == ("the good one", True, CONTENT)
 
 
-def test_several_files_are_one_profile(store, address, tmp_path):
+def test_a_folder_of_files_is_one_profile_with_its_name(store, address, tmp_path):
     (tmp_path / "run").mkdir()
     contents = [CONTENT + bytes([number]) for number in range(3)]
     for number, content in enumerate(contents):
         file(tmp_path / "run" / f"rank{number}.sqlite", content)
     done = upload(tmp_path / "run", "--no-wait", "--to", f"{address}?token={TOKEN}", token=None)
     assert done.exit_code == 0, done.stderr
-    assert [file.read_bytes() for file in store.profiles()[0].files] == contents
+    newest = store.profiles()[0]
+    assert (newest.name, [file.read_bytes() for file in newest.files]) == ("run", contents)
 
 
 def test_a_profile_that_cannot_be_prepared_says_why(address, tmp_path):

@@ -69,7 +69,7 @@ def test_every_hole_has_a_cause_and_parts_that_add_up(profiles):
         for hole in range(len(one.holes.starts)):
             told = words(panel(profile, {"lane": lane, "hole": hole}))
             length = format_duration(int(one.holes.ends[hole] - one.holes.starts[hole]))
-            assert told.startswith(f"{length} blank rank {lane}, ")
+            assert told.startswith(f"{length} hole rank {lane}, ")
             assert told.count(f"together {length}") == 2
 
 

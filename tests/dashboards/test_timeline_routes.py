@@ -97,7 +97,7 @@ def test_holes_come_one_after_the_other(ask):
     second = ask("hole", after=f"{first['lane']}.{first['hole']}").get_json()["hole"]
     assert (second["lane"], second["start"]) == (0, 1000 * US)
     longest = ask("hole", order="length").get_json()["hole"]
-    assert longest["words"].startswith("lane 0, at 0.002000 s: 2.000 ms blank, ")
+    assert longest["words"].startswith("lane 0, at 0.002000 s: 2.000 ms hole, ")
     assert ask("hole", after=f"0.{longest['hole']}").get_json() == {"hole": None}
     assert ask("hole", lane=0, hole=longest["hole"]).get_json()["hole"] == longest
 
