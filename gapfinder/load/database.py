@@ -176,8 +176,7 @@ class Database:
         """Return the strings that these ids stand for; one that has no string is a name not told."""
         codes, distinct = pd.factorize(ids)
         self.check_names(len(distinct))
-        strings = self.strings if len(ids) else {}
-        return Names.from_bytes(codes, map(strings.get, distinct.tolist()))
+        return Names.from_bytes(codes, [self.strings.get(number) for number in distinct.tolist()])
 
     def check_names(self, count: int) -> None:
         """Refuse more different names than a report may have: each is kept, and decided on by itself."""
