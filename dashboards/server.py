@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import ipaddress
+import logging
 import secrets
 import signal
 import socket
@@ -129,6 +130,7 @@ def serve(app: Dash, view: View, *, serving: Serving, told: Callable[[str], None
     runner = Runner(view.store, limits=limits_here(at_once=serving.jobs, memory_bytes=serving.job_bytes))
     ending = _Ending()
     usual = signal.signal(signal.SIGTERM, ending)
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # else a line for every request that has to wait
     runner.start()
     try:
         told(_address(serving.host, access, front=front))

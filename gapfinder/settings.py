@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_MIN_GAP_NS = 100_000
 SETTINGS_FILE = "gapfinder.toml"
 PROJECT_FILE = "pyproject.toml"
+_LARGEST_FILE = 1 << 17  # 200 kB of one dotted key took 39 s: tomllib is quadratic in its parts
 
 
 class CountCopies(StrEnum):
@@ -124,7 +125,13 @@ def _table(path: Path) -> Mapping[str, object] | None:
     import tomllib
 
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+            raise InputError(f"cannot read {path}: it is no file")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise InputError(f"{path} has more than {_LARGEST_FILE:,} bytes, which no settings take")
+        document = tomllib.loads(content.decode())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,19 @@ def test_a_named_file_must_have_settings(tmp_path):
     project.write_text("[tool]\ngapfinder = 3\n")
     with pytest.raises(InputError, match=r"tool\.gapfinder must be a table"):
         read_settings(file=project, start=tmp_path)
+
+
+def test_what_is_too_large_or_no_file_is_not_read(tmp_path):
+    large = tmp_path / "gapfinder.toml"
+    large.write_text(f"top = 3 #{' ' * 131_063}")
+    assert read_settings(start=tmp_path).top == 3
+    large.write_text(f"top = 3 #{' ' * 131_064}")
+    with pytest.raises(InputError, match="has more than 131,072 bytes"):
+        read_settings(start=tmp_path)
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"cannot read .*pipe\.toml: it is no file"):
+        read_settings(file=pipe, start=tmp_path)
 
 
 def test_bytes_that_are_no_text_are_told(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gapfinder.analysis.host_names import graph_launch_names, kernel_launch_names
+from gapfinder.analysis.lanes import are_usable
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ GRAPHS_NOT_CAPTURED = (
     "CUDA graphs were launched, but nothing they ran was captured; capture with --cuda-graph-trace=node"
 )
 KERNELS_NOT_CAPTURED = "kernels were launched, but none was captured; capture with --trace=cuda and without a filter"
+KERNELS_WITHOUT_TIMES = "kernels were launched, but none has a start and an end; export the report again"
 
 _MOST_UNSEEN = 0.5
 """A capture that ends before the work does misses a few launches; more than half of them is no accident."""
@@ -33,14 +35,16 @@ def unseen_work(profile: Profile, calls: pd.DataFrame) -> dict[int, str]:
         profile: the report.
         calls: frame CALLS.
     """
-    lost = dict.fromkeys(_without_kernels(calls, profile), KERNELS_NOT_CAPTURED)
+    timed = profile.kernels[are_usable(profile.kernels["start"].to_numpy(), profile.kernels["end"].to_numpy())]
+    lost = dict.fromkeys(_without_kernels(calls, timed), KERNELS_WITHOUT_TIMES)
+    lost |= dict.fromkeys(_without_kernels(calls, profile.kernels), KERNELS_NOT_CAPTURED)
     return lost | dict.fromkeys(_mostly_unseen(_named(calls, graph_launch_names), profile), GRAPHS_NOT_CAPTURED)
 
 
-def _without_kernels(calls: pd.DataFrame, profile: Profile) -> list[int]:
-    """Return the processes that launched kernels and have none; mostly there is no process to look at."""
+def _without_kernels(calls: pd.DataFrame, kernels: pd.DataFrame) -> list[int]:
+    """Return the processes that launched kernels and have none of these; mostly there is no process to look at."""
     processes = calls["thread"].to_numpy() & PROCESS_MASK
-    with_kernels = pd.unique(profile.kernels["process"].to_numpy())
+    with_kernels = pd.unique(kernels["process"].to_numpy())
     candidates = [process for process in pd.unique(processes).tolist() if process not in with_kernels]
     if not candidates:
         return []

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pandas as pd
 
 from gapfinder.errors import InputError
 from gapfinder.load.btree import SMALLEST_ROW, DamagedError, Integers, PageFile, UnsupportedError, find_leaves
@@ -172,8 +173,15 @@ class Database:
             yield from self._scan(table, columns, where=f'WHERE "{column}" IN ({marks})', parameters=values)
 
     def names(self, ids: Integers) -> Names:
-        """Return the strings that these ids stand for."""
-        return Names.from_ids(ids, self.strings)
+        """Return the strings that these ids stand for; one that has no string is a name not told."""
+        codes, distinct = pd.factorize(ids)
+        self.check_names(len(distinct))
+        return Names.from_bytes(codes, [self.strings.get(number) for number in distinct.tolist()])
+
+    def check_names(self, count: int) -> None:
+        """Refuse more different names than a report may have: each is kept, and decided on by itself."""
+        if count > (most := self._limits.max_names):
+            raise InputError(f"{self.name}: has {count:,} different names, at most {most:,} can be")
 
     def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
         """Return the rows of a table that describes the capture, the largest first: integers, texts (cut), or None."""

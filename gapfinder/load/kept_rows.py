@@ -75,7 +75,7 @@ def _are_among(processes: Integers, correlations: Integers, numbers: Numbers) ->
 
 
 class KeptKernels:
-    """Kernels of names that are kept whole, unusable ones, the first of each name on each lane, and of each number.
+    """Kernels of names kept whole, unusable ones, the first usable one of each name on each lane, and of each number.
 
     The numbers are those of calls that are kept whole: their first kernel shows that they did launch.
     """
@@ -88,9 +88,9 @@ class KeptKernels:
     def add(self, frame: pd.DataFrame, *, whole: ByName) -> None:
         """Look at a run of kernels."""
         starts, ends = frame["start"].to_numpy(), frame["end"].to_numpy()
-        keep = _by_name(frame, whole) | (ends < starts) | ((starts == 0) & (ends == 0))
-        self._frames.append(frame[keep])
-        self._firsts.append(_earliest(frame, ["process", "device", "name"]))
+        is_unusable = (ends < starts) | ((starts == 0) & (ends == 0))
+        self._frames.append(frame[_by_name(frame, whole) | is_unusable])
+        self._firsts.append(_earliest(frame[~is_unusable], ["process", "device", "name"]))
         if self._numbers.by_process:
             rows = _are_among(frame["process"].to_numpy(), frame["correlation"].to_numpy(), self._numbers)
             self._frames.append(frame[rows].drop_duplicates(["process", "correlation"]))

@@ -13,11 +13,13 @@ class Limits:
         max_bytes: largest database read, after unpacking; memory is bounded by a small multiple of it.
         deadline_s: longest time that unpacking one file may take, and then again SQLite reading it, in seconds.
         max_lanes: most (process, device) pairs in one report.
+        max_names: most different names of kernels, calls or registered ranges: each costs some 50 us and 1 kB.
     """
 
     max_bytes: int = 1 << 37
     deadline_s: float = 600.0
     max_lanes: int = 4_096
+    max_names: int = 1 << 20
 
 
 DEFAULT_LIMITS = Limits()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gapfinder.load.texts import decode, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from gapfinder.load.btree import Integers
 
@@ -33,12 +33,6 @@ class Names:
     def from_bytes(cls, codes: Integers, texts: Iterable[object]) -> Names:
         """Take texts as stored: not always UTF-8, and empty where there is no name."""
         return cls(codes, tuple(decode(text) or None for text in texts))
-
-    @classmethod
-    def from_ids(cls, ids: Integers, strings: Mapping[int, bytes]) -> Names:
-        """Look up ids; one that has no string is a name not told."""
-        codes, distinct = pd.factorize(ids)
-        return cls.from_bytes(codes, [strings.get(number) for number in distinct.tolist()])
 
     def where(self, holds: Iterable[bool]) -> Booleans:
         """Which rows have a text for which something holds; it is told per text."""

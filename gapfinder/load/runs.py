@@ -98,6 +98,7 @@ class Runs:
                 numbers.max(initial=_LIMITS.min),
             )
             names.update(frame["name"].cat.categories)
+            database.check_names(len(names))
             yield number, frame
         self.names = pd.CategoricalDtype(pd.Index(sorted(names), dtype=object))
 

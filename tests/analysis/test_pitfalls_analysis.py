@@ -10,7 +10,7 @@ from profiles import DEVICE_TO_DEVICE, GEMM, MEMSET, NCCL, PEER, G, K, M, Mark, 
 
 from gapfinder.analysis import analyze
 from gapfinder.analysis.joining import GRAPHS_HIDE_OVERLAP, NAMES_NOT_CAPTURED, SINGLE_STREAM
-from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED
+from gapfinder.analysis.unseen import GRAPHS_NOT_CAPTURED, KERNELS_NOT_CAPTURED, KERNELS_WITHOUT_TIMES
 from gapfinder.errors import InconclusiveError, InputError
 from gapfinder.explanations import Cause
 from gapfinder.model import NO_COMMUNICATION, Analysis, Lane
@@ -244,6 +244,12 @@ def test_p86_copies_of_a_process_whose_kernels_were_not_captured_are_not_its_onl
     rows = (M(0, 10, correlation=1), M(90, 100, correlation=2), R(0, 1, 1, "cudaMemcpyAsync_v3020"))
     assert only_lane(*rows).idle_reason is None
     assert only_lane(*rows, R(5, 6, 3, "cudaLaunchKernel_v7000")).idle_reason == KERNELS_NOT_CAPTURED
+
+
+def test_p86_copies_are_not_the_only_work_where_no_kernel_has_times() -> None:
+    rows = (M(10, 20, correlation=1), R(5, 6, 3, "cudaLaunchKernel_v7000"), K(0, 0, correlation=3), K(9, 5))
+    assert only_lane(*rows, K(30, 40)).idle_reason is None
+    assert only_lane(*rows).idle_reason == KERNELS_WITHOUT_TIMES
 
 
 def test_p62_graph_launches_of_another_process_do_not_matter() -> None:

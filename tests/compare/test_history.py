@@ -246,6 +246,19 @@ def test_a_history_that_another_program_changed_is_refused(sql, words, store):
         runs(store)
 
 
+def test_a_schema_that_is_no_text_is_one_line(store):
+    put(store, simulated(seed=1))
+    with closing(sqlite3.connect(store)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("CREATE TABLE more (id)")
+        database.execute(
+            "UPDATE sqlite_master SET sql = CAST('CREATE TABLE more (id /*' || x'9c' || '*/)' AS TEXT) WHERE name = 'more'"
+        )
+        database.commit()
+    with pytest.raises(InputError, match="cannot read the history"):
+        runs(store)
+
+
 UNTYPED = """
 PRAGMA legacy_alter_table = ON;
 CREATE TABLE loose AS SELECT * FROM runs;

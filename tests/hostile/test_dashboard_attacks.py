@@ -267,3 +267,4 @@ def test_the_token_is_in_no_log_no_page_and_no_address(dashboard, profile):
         assert TOKEN.encode() not in one.recv(4_000)
     assert TOKEN not in dashboard.said
     assert "Traceback" not in dashboard.said
+    assert "Task queue depth" not in dashboard.said, "whoever asks fills the log"

@@ -195,3 +195,9 @@ def test_durations_are_added_up_over_runs():
     total.add(np.zeros(1, np.int64), half)
     with pytest.raises(InputError, match="durations"):
         total.add(-half, half)
+
+
+def test_a_usable_kernel_is_kept_of_names_whose_first_is_not(opened):
+    """Else a process would seem to have no kernel with times."""
+    large = opened(kernels=[Kernel(start=0, end=0), *(Kernel(start=10 * k, end=10 * k + 5) for k in range(1, 900))])
+    assert [row[0] for row in rows(large.profile)] == [0, 10]

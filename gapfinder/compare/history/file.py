@@ -51,7 +51,7 @@ def history(path: Path, *, writes: bool) -> Iterator[Database]:
             connection.execute("COMMIT")
         finally:
             connection.close()  # what was not committed is undone
-    except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:  # sqlite3 decodes what the file says
         raise InputError(f"cannot {'write' if writes else 'read'} the history {path}: {error}") from error
 
 
