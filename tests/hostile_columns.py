@@ -101,7 +101,7 @@ _LEFT = {
 }
 
 
-_EVERY = 7
+_EVERY = 13
 """Of so many files one is not rest; it is no divisor of what a column has, so that every column and value has its turn."""
 
 

@@ -193,7 +193,7 @@ def test_wrong_usage_is_one_line_that_names_the_help(arguments, command):
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("gapfinder: error: ")
-    assert result.stderr.endswith(f"; see {command} --help\n")
+    assert result.stderr.endswith((f"; see {command} --help\n", f"? See {command} --help\n"))
     assert result.stderr.count("\n") == 1
 
 

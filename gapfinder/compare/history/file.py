@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 import time
 from contextlib import contextmanager
 from math import isfinite
@@ -58,12 +59,13 @@ def history(path: Path, *, writes: bool) -> Iterator[Database]:
 def _check_place(path: Path, *, writes: bool) -> None:
     """Raise InputError unless `path` is a SQLite file, or may become one."""
     try:
-        if path.is_file():
+        kind = _kind(path)
+        if kind == stat.S_IFREG:
             with path.open("rb") as file:
                 start = file.read(len(_MAGIC))
             if start not in (b"", _MAGIC):
                 raise InputError(f"{path} is no history of gapfinder: it is no SQLite file")
-        elif path.exists():
+        elif kind is not None:
             raise InputError(f"{path} is no history of gapfinder: it is no file")
         elif not writes:
             raise InputError(f"no history at {path}; `gapfinder history add` makes one")
@@ -71,6 +73,14 @@ def _check_place(path: Path, *, writes: bool) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot open the history {path}: {error.strerror}") from error
+
+
+def _kind(path: Path) -> int | None:
+    """Return what is at `path`, asked once: another process may just make it; None for nothing."""
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _harden(connection: sqlite3.Connection, *, writes: bool) -> None:
