@@ -1,6 +1,7 @@
 """Window, place, annotators and status of the hook, and what `gapfinder run` reads back."""
 
 import json
+import pickle
 import sys
 from types import SimpleNamespace
 
@@ -8,8 +9,10 @@ import pytest
 
 from gapfinder.errors import InputError
 from gapfinder.training.environment import CAPTURE_RANGE, CaptureWindow
-from gapfinder.training.startup._gapfinder_hook.annotators import UnavailableError, find_annotator
+from gapfinder.training.startup._gapfinder_hook import optimizers
+from gapfinder.training.startup._gapfinder_hook.annotators import Silence, UnavailableError, find_annotator
 from gapfinder.training.startup._gapfinder_hook.place import find_place
+from gapfinder.training.startup._gapfinder_hook.recorder import Recorder, never
 from gapfinder.training.startup._gapfinder_hook.status import StatusFile
 from gapfinder.training.startup._gapfinder_hook.window import CAPTURE_RANGE as RANGE_OF_HOOK
 from gapfinder.training.startup._gapfinder_hook.window import Window
@@ -152,3 +155,15 @@ def test_a_full_or_missing_folder_does_not_disturb(tmp_path):
 
 def test_one_claims(tmp_path):
     assert [StatusFile(str(tmp_path)).claim("opener") for _ in range(3)] == [True, False, False]
+
+
+def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_loaded():
+    """It pickles the closure of the function, and what the function names; a recorder's weak references cannot be."""
+    session = SimpleNamespace(annotator=Silence(), mark=None, mark_spacing=1)
+    one = Recorder(session, is_compiling=never, is_grad_enabled=never)
+    step = optimizers._step(lambda optimizer, closure: (optimizer, closure), one)
+    named = [step.__globals__[name] for name in step.__code__.co_names if name in step.__globals__]
+    pickled = pickle.dumps((one, named))
+    assert b"_gapfinder_hook" not in pickled
+    there = optimizers._step(lambda optimizer, closure: (optimizer, closure), pickle.loads(pickled)[0])
+    assert there("optimizer", closure=1) == ("optimizer", 1)

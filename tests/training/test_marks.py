@@ -42,6 +42,12 @@ _EXPECTED = {
         f"<micro-step 1 {_BOTH} micro-step 1> optimizer( ) <step 18"
     ),
     "second derivative": f"{_AGAIN} optimizer( ) <step 19 {_AGAIN} optimizer( ) step 19> <step 20",
+    # The call of the late one that comes behind the step counts in no step.
+    "late optimizer": (
+        f"{_ONE} optimizer( ) <step 21 optimizer( ) {_ONE} optimizer( ) optimizer( ) step 21> "
+        f"<step 22 {_ONE} optimizer( ) optimizer( ) step 22> <step 23"
+    ),
+    "built inside": f"{_ONE} optimizer( ) <step 24 {_ONE} optimizer( ) optimizer( ) step 24> <step 25",
     "scripted": "",
     "forked": "",
 }
@@ -68,12 +74,12 @@ def test_everything_is_in_the_hooks_domain(loops):
 def test_each_step_tells_the_place(loops):
     status = next(status for status in loops.statuses if status.trouble is None)
     marks = [call["value"] for call in loops.calls if call["kind"] == "mark"]
-    assert marks == [f"rank=0 local_rank=0 world_size=1 host={status.host}"] * 21
+    assert marks == [f"rank=0 local_rank=0 world_size=1 host={status.host}"] * 26
 
 
 def test_status_counts_the_steps(loops):
     status = next(status for status in loops.statuses if status.trouble is None)
-    assert (status.steps, status.annotator, status.is_window_opened) == (20, "nvtx", False)
+    assert (status.steps, status.annotator, status.is_window_opened) == (25, "nvtx", False)
 
 
 def test_p58_forked_training_is_counted_but_not_marked(loops):

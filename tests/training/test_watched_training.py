@@ -64,12 +64,40 @@ def test_marks_begin_and_end_with_steps(tmp_path, watch):
         assert step.apart_ns > 5_000_000
 
 
+_IN_BACKWARD = """
+import sys, torch
+net = torch.nn.Linear(4, 1)
+optimizers = {weight: torch.optim.SGD([weight], lr=0.1) for weight in net.parameters()}
+for weight in net.parameters():
+    weight.register_post_accumulate_grad_hook(lambda weight: optimizers[weight].step())
+for number in range(8):
+    loss = net(torch.ones(2, 4)).sum()
+    if number in (1, 5):
+        with open(sys.argv[1], "r+b") as file:
+            file.write(bytes([number == 1]))
+    loss.backward()
+"""
+
+
+def test_steps_that_end_inside_a_backward_pass(tmp_path, watch):
+    run = run_training(tmp_path, "-c", _IN_BACKWARD, watch / "marks", watch=watch)
+    assert (run.code, run.stderr) == (0, "")
+    (one,) = StepReader(watch).poll()
+    assert (one.total, run.statuses[0].steps) == (8, 8)
+    steps = "optimizer( ) optimizer( )"
+    later = [f"step {number}> <step {number + 1} ) forward( ) backward( {steps}" for number in (2, 3, 4)]
+    assert outline(run.calls) == (
+        f"gapfinder( ) <gapfinder gapfinder> <step 2 <micro-step 0 forward( ) backward( micro-step 0> {steps} "
+        f"{' '.join(later)} step 5> )"
+    )
+
+
 def test_loops_of_all_kinds_have_the_steps_that_would_be_marked(tmp_path, watch):
-    """As in test_marks: 20 steps, and a child that is forked and leaves no stream."""
+    """As in test_marks: 25 steps, and a child that is forked and leaves no stream."""
     run = run_training(tmp_path, SCENARIOS / "loops.py", watch=watch)
     assert (run.code, run.stderr) == (0, "")
     (one,) = StepReader(watch).poll()
-    assert one.total == 20
+    assert one.total == 25
     assert not [call for call in run.calls if call["kind"] == "mark"]
 
 

@@ -153,6 +153,30 @@ def second_derivative():
         optimizer.step()
 
 
+def late_optimizer():
+    section("late optimizer")
+    early, late = model(), nn.Linear(4, 4)
+    net = nn.Sequential(late, early)
+    first, second = sgd(early), None
+    for number in range(3):
+        run_pass(net)
+        first.step()
+        if number == 0:
+            second = sgd(late)
+        second.step()  # the first time, the step is over
+
+
+def built_inside():
+    section("built inside")
+    net, built = model(), []
+    optimizer = sgd(net)
+    for number in range(2):
+        run_pass(net)
+        optimizer.step((lambda: built.append(sgd(net))) if number == 0 else None)
+        for one in built * number:
+            one.step()
+
+
 def scripted():
     section("scripted")
     gc.collect()
@@ -186,6 +210,8 @@ for scenario in (
     overflow,
     raising,
     second_derivative,
+    late_optimizer,
+    built_inside,
     scripted,
     forked,
 ):

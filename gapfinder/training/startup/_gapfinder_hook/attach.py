@@ -149,7 +149,7 @@ def _backward(run: _Function, one: Recorder) -> _Function:
                     one.pop()
                     if is_pass and one.micro_step is not UNMARKED:
                         one.end_micro_step()
-                    elif is_pass:
+                    elif is_pass and one.has_pass:  # else an optimizer in it has ended the step
                         one.micro_step = None
                 except Exception as error:  # noqa: BLE001 - as above
                     one.fail(error)
@@ -164,13 +164,12 @@ def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
     def timed(*args: Any, **kwargs: Any) -> Any:
         if one.is_timing or (get_ident() != one.thread and not one.begin_here()):
             return run(*args, **kwargs)
-        one.is_timing = True
+        one.is_timing = one.has_pass = True
         begin = monotonic_ns()
         try:
             return (marked if one.is_marking else run)(*args, **kwargs)
         finally:
             one.apart_since += monotonic_ns() - begin
-            one.has_pass = True
             one.is_timing = False
 
     return timed

@@ -32,7 +32,12 @@ def attach_optimizers(torch: ModuleType, one: Recorder) -> None:
     # Torch puts this around the step of each class. Its own two hooks would cost one function more, and do not tell of
     # a step that raised.
     around = base.profile_hook_step
-    base.profile_hook_step = staticmethod(lambda step: _step(around(step), one))
+
+    @functools.wraps(around)
+    def profile_hook_step(step: _Function) -> _Function:
+        return _step(around(step), one)
+
+    base.profile_hook_step = staticmethod(profile_hook_step)
     scaler = torch.amp.GradScaler
     scaler.step = _scaled_step(scaler.step, one)
 
@@ -45,7 +50,7 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
         if one.is_compiling():  # the compiler reads this, and must find nothing to compile
             return run(self, *args, **kwargs)
         if not one.is_usual or not one.has_pass or one.is_stepping or id(self) != one.only:
-            return _step_among(run, one, self, args, kwargs)
+            return one.step_among(run, self, args, kwargs)
         one.is_stepping = True
         try:
             if one.is_marking:
@@ -95,18 +100,6 @@ def _scaled_step(run: _Function, one: Recorder) -> _Function:
         # the scaler leaves out the optimizer's step after an overflow, and that ends a training step all the same
         if one.is_compiling():
             return run(self, optimizer, *args, **kwargs)
-        return _step_among(functools.partial(run, self), one, optimizer, args, kwargs)
+        return one.step_among(functools.partial(run, self), optimizer, args, kwargs)
 
     return step
-
-
-def _step_among(run: _Function, one: Recorder, optimizer: Any, args: Any, kwargs: Any) -> Any:
-    """Call `run` where it may be one of several calls or optimizers, or the step one with more to do than a mark."""
-    one.enter_optimizer(optimizer)
-    try:
-        result = run(optimizer, *args, **kwargs)
-    except BaseException:
-        one.abandon_optimizer(optimizer)
-        raise
-    one.leave_optimizer(optimizer)
-    return result

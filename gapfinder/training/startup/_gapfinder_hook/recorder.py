@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from threading import get_ident
 from time import monotonic_ns
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from .marks import STEPS_AHEAD, UNMARKED, Marks, harmless
 from .rounds import OptimizerRound
@@ -102,6 +104,7 @@ class Recorder(Marks):
     def add_optimizer(self, optimizer: object) -> bool:
         """Note a new optimizer."""
         self.is_usual = False
+        self._count_lone_call()
         self._round.add(optimizer)
         self._session.note_optimizer()
         return True
@@ -109,11 +112,9 @@ class Recorder(Marks):
     @harmless
     def enter_optimizer(self, optimizer: object) -> bool:
         """Begin a call that steps `optimizer`."""
-        calls = self._round
-        if self.is_stepping:  # what was alone has a call inside it
-            calls.open.append(self.only or 0)
-        self.is_stepping = self.is_usual = False
-        if not calls.enter(optimizer) or self.is_over or not (self._has_begun or self.begin()):
+        self._count_lone_call()
+        self.is_usual = False
+        if not self._round.enter(optimizer) or self.is_over or not (self._has_begun or self.begin()):
             return True
         if not self.has_pass:
             self.thread = get_ident()  # a loader may have begun in a thread of its own
@@ -135,7 +136,9 @@ class Recorder(Marks):
         else:
             return True
         self._leave_range()
-        if is_complete and not self._is_told and self.has_pass:
+        if not self.has_pass:  # nor does it count later
+            self._round.begin()
+        elif is_complete and not self._is_told:
             self._next_step(self.steps + 1)
         return True
 
@@ -146,6 +149,21 @@ class Recorder(Marks):
             self.is_stepping = False
             self._leave_range()
         return True
+
+    def step_among(self, run: Callable[..., Any], optimizer: object, args: Any, kwargs: Any) -> Any:
+        """Call `run` where it may be one of several calls or optimizers, or the step one with more to do than a mark."""
+        self.enter_optimizer(optimizer)
+        try:
+            result = run(optimizer, *args, **kwargs)
+        except BaseException:
+            self.abandon_optimizer(optimizer)
+            raise
+        self.leave_optimizer(optimizer)
+        return result
+
+    def __reduce__(self) -> tuple[type, tuple[()], dict[str, object]]:
+        """Pickle as what marks nothing: with a class of a script's own, cloudpickle takes its step along by value."""
+        return SimpleNamespace, (), {"is_compiling": partial(bool, 1)}
 
     @harmless
     def enter_told_step(self) -> bool:
@@ -183,6 +201,12 @@ class Recorder(Marks):
         self.steps = self.attention = 0
         self._session.after_fork()
         self._round, self.is_stepping = OptimizerRound(), False
+
+    def _count_lone_call(self) -> None:
+        """Have the round know of the call under way of what was alone: now it is not."""
+        if self.is_stepping:
+            self.is_stepping = False
+            self._round.open.append(self.only or 0)
 
     def _leave_range(self) -> None:
         if self.is_in_optimizer:
@@ -239,6 +263,7 @@ class Recorder(Marks):
         """Do what is to be done before some of the steps begin."""
         session = self._session
         if not self.is_over and not session.begin_step():
+            self._leave_backward()
             self._stop()
         self.attention = session.next_busy_step()
         self.mark_place = session.mark
@@ -249,8 +274,14 @@ class Recorder(Marks):
         """Do as the watch asks, but not inside a phase, whose beginning and end belong together."""
         if not self.is_marking and not self.is_over:
             self._turn_on(steps)
-        elif self.is_free:
+        elif self.is_free or self.is_in_backward:
+            self._leave_backward()
             self._forget_marks()
+
+    def _leave_backward(self) -> None:
+        """End the range of a pass in which an optimizer stepped, since nothing does so when marks have ended."""
+        if self.is_in_backward and self.is_marking:
+            self.pop()
 
 
 def never() -> bool:

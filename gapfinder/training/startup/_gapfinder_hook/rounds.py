@@ -29,9 +29,11 @@ class OptimizerRound:
         self.begin = self._stepped.clear
 
     def add(self, optimizer: object) -> None:
-        """Count `optimizer` in as long as it exists."""
+        """Count `optimizer` in as long as it exists; one that is built inside a call is waited for after it."""
         key = id(optimizer)
         self._known[key] = weakref.ref(optimizer, lambda _: self._forget(key))
+        if self.open:
+            self._inner.add(key)
         self._look_for_only()
 
     def enter(self, optimizer: object) -> bool:
@@ -76,6 +78,7 @@ class OptimizerRound:
         """Forget an optimizer that is gone: a new one may get its id."""
         self._known.pop(key, None)
         self._stepped.discard(key)
+        self._inner.discard(key)
         if self._leader == key:
             self._leader = None
         self._look_for_only()
