@@ -165,5 +165,5 @@ def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_
     named = [step.__globals__[name] for name in step.__code__.co_names if name in step.__globals__]
     pickled = pickle.dumps((one, named))
     assert b"_gapfinder_hook" not in pickled
-    there = optimizers._step(lambda optimizer, closure: (optimizer, closure), pickle.loads(pickled)[0])
+    there = optimizers._step(lambda optimizer, closure: (optimizer, closure), pickle.loads(pickled)[0])  # noqa: S301 - pickled above
     assert there("optimizer", closure=1) == ("optimizer", 1)

@@ -151,7 +151,7 @@ class Recorder(Marks):
         return True
 
     def step_among(self, run: Callable[..., Any], optimizer: object, args: Any, kwargs: Any) -> Any:
-        """Call `run` where it may be one of several calls or optimizers, or the step one with more to do than a mark."""
+        """Call `run` where it may be one of several calls or optimizers, or where there is more to do than a mark."""
         self.enter_optimizer(optimizer)
         try:
             result = run(optimizer, *args, **kwargs)
