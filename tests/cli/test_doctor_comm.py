@@ -122,7 +122,11 @@ def test_a_host_behind_a_slow_card_is_named():
 
 FATES = """
 import os, signal, time
+begun = [f"{__file__}.{rank}" for rank in range(3)]
+open(begun[int(os.environ["RANK"])], "w").close()
 if os.environ["RANK"] == "1":
+    while not all(map(os.path.exists, begun)):  # the launcher ends the others with it
+        time.sleep(0.02)
     if os.environ["FATE"] == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     if os.environ["FATE"] == "stops":
