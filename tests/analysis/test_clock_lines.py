@@ -56,7 +56,7 @@ def test_offset_and_drift_are_found_under_noise_and_a_fifth_of_wrong_points(obse
     (times, ahead), offset, ppb, noise = observed
     line = fit_line(times, ahead)
     assert line.drift_is_known
-    assert abs(line.drift_ppb - ppb) <= 40 + noise / 10  # 20 µs of noise over 60 s: 2 ppm at most
+    assert abs(line.drift_ppb - ppb) <= 20 + noise / 10  # 20 µs of noise over 60 s: 2 ppm at most
     for time in (0, 30 * S, 60 * S):
         found = int(line.ahead(np.array([time]))[0])
         assert abs(found - exactly(time, at=0, offset=offset, ppb=ppb)) <= noise + 2 * US
