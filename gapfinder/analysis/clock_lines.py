@@ -77,6 +77,8 @@ def fit_line(times: Int64s, ahead: Int64s) -> ClockLine:
     since, over = (times - at).astype(np.float64), (ahead - base).astype(np.float64)
     order = np.argsort(since, kind="stable")
     slope, is_known = _slope(_medians(since[order]), _medians(over[order]))
+    if is_known:  # the median of a part's values need not lie at that of its times: less so once the slope is taken off
+        slope += _slope(_medians(since[order]), _medians((over - since * slope)[order]))[0]
     drift = round(slope * _BILLION)
     offset = round(float(np.median(over - since * slope)))
     line = ClockLine(at_ns=at, offset_ns=base + offset, drift_ppb=drift, drift_is_known=is_known)
