@@ -13,7 +13,10 @@ from the surest to the one that takes in everything:
 - Steps: the processor time of the training thread. It takes in everything, but processes differ from each other by more
   than the hook costs, unless nothing else runs there.
 
-The time of a fixed loop stands beside them, so that the figures of two machines can be compared.
+Each process trains one model, as trainings do. Processes differ, and a machine that others share may change its speed
+within seconds, by a factor of two: so the time in the hook is also told as a share of the steps that it was measured
+in, which change with it. What the hook does only now and then is in all of it: a value is the mean of 32 steps. The
+time of a fixed loop stands beside them, so that the figures of two machines can be compared.
 
 The two models have steps of about 5 ms on an idle machine: one of many small operations, like a thread that only
 launches work for a GPU, and one that computes by itself and leaves the hook with cold caches.
@@ -32,14 +35,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from table import row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -48,8 +51,8 @@ from gapfinder.training.step_stream import MarkSwitch
 
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
-_WARM_UP, _STEPS = 30, 100
-_COUNTED = 16  # after so many steps the hook has done all that it does only now and then
+_BLOCK = 32  # after so many steps the hook has done all that it does only now and then
+_WARM_UP, _STEPS = 2 * _BLOCK, 6 * _BLOCK
 _PAIRS = 5
 _STARTS = 15
 _NVTX = ("push_range", "pop_range", "start_range", "end_range", "mark")
@@ -68,14 +71,14 @@ class _Setting:
     bare: dict[str, str]
     hooked: dict[str, str]
     profiler: tuple[str, ...] = ()
-    depths: tuple[str, ...] = ()
+    depths: dict[str, str] = field(default_factory=dict)
 
-    def told(self, command: str, *, is_hooked: bool) -> list[Any]:
+    def told(self, *command: str, is_hooked: bool) -> list[Any]:
         """Run this file with `command`, and return what it tells, in a file: nsys writes to stdout too."""
         file = self.folder / "told.json"
         file.unlink(missing_ok=True)
         subprocess.run(
-            [*self.profiler, sys.executable, __file__, str(file), command, *self.depths],
+            [*self.profiler, sys.executable, __file__, str(file), *command],
             env=self.hooked if is_hooked else self.bare,
             capture_output=True,
             check=True,
@@ -139,8 +142,8 @@ class _Clocks:
         """Put clocks around `name` and, inside the hook's function if there is one, around what that calls on to."""
         function = getattr(holder, name)
         if "_gapfinder_hook" in function.__code__.co_filename:
-            (cell,) = (cell for cell in function.__closure__ if cell.cell_contents is function.__wrapped__)
-            cell.cell_contents = self._inner(function.__wrapped__)
+            cell = function.__closure__[function.__code__.co_freevars.index("run")]
+            cell.cell_contents = self._inner(cell.cell_contents)
         else:
             function = self._inner(function)
         setattr(holder, name, self._outer(function))
@@ -166,7 +169,7 @@ class _Clocks:
         return outer
 
 
-def _find_depths() -> list[int]:
+def _find_depths() -> Sequence[float]:
     """Return for each model the depth whose step takes 5 ms."""
     depths = []
     for width, batch in _SIZES.values():
@@ -178,46 +181,47 @@ def _find_depths() -> list[int]:
     return depths
 
 
-def _warm(size: tuple[int, int], depth: str) -> _Training:
-    training = _Training(*size, depth=int(depth))
+def _warm(model: str, depth: str) -> _Training:
+    training = _Training(*_SIZES[model], depth=int(depth))
     training.median_ns(count=_WARM_UP)
     return training
 
 
-def _measure(depths: Sequence[str]) -> list[tuple[float, float]]:
-    """Return for each model the median time of a step, and the median over the steps of what the clocks tell, in µs."""
-    trainings = [_warm(size, depth) for size, depth in zip(_SIZES.values(), depths, strict=True)]
-    steps = [training.median_ns(count=_STEPS) for training in trainings]
+def _measure(model: str, depth: str) -> Sequence[float]:
+    """Return the processor time of a step, and what the clocks tell of one, in µs and as a share of the same steps."""
+    training = _warm(model, depth)
+    step = training.median_ns(count=_STEPS)
     clocks = _Clocks()
-    told = []
-    for training, step in zip(trainings, steps, strict=True):
-        clocks.put_around(training)
-        sums = []
-        for _ in range(_WARM_UP + _STEPS):
-            clocks.spent.clear()
+    clocks.put_around(training)
+    training.median_ns(count=_WARM_UP)
+    spent, shares = [], []
+    for _ in range(_STEPS // _BLOCK):
+        clocks.spent.clear()
+        begin = _clock()
+        for _ in range(_BLOCK):
             training.step()
-            sums.append(sum(clocks.spent))
-        told.append((step / 1e3, statistics.median(sums[_WARM_UP:]) / 1e3))
-    return told
+        spent.append(sum(clocks.spent) / _BLOCK)
+        shares.append(sum(clocks.spent) / (_clock() - begin))
+    return step / 1e3, statistics.median(spent) / 1e3, statistics.median(shares)
 
 
-def _count(depths: Sequence[str]) -> list[tuple[float, float]]:
-    """Return how many Python functions and NVTX events a step of the first model has."""
+def _count(model: str, depth: str) -> Sequence[float]:
+    """Return how many Python functions and NVTX events a step has."""
     from nvtx._lib import lib
 
     written: Counter[str] = Counter()
     for name in _NVTX:
         setattr(lib, name, _counted(getattr(lib, name), name, written))
-    training = _warm(next(iter(_SIZES.values())), depths[0])
+    training = _warm(model, depth)
     entered: Counter[str] = Counter()
     gc.disable()
     written.clear()
     own = _count.__code__.co_filename
     sys.setprofile(lambda frame, event, _: entered.update([event] if frame.f_code.co_filename != own else []))
-    for _ in range(_COUNTED):
+    for _ in range(_BLOCK):
         training.step()
     sys.setprofile(None)
-    return [(entered["call"] / _COUNTED, written.total() / _COUNTED)]
+    return entered["call"] / _BLOCK, written.total() / _BLOCK
 
 
 def _counted(function: Callable[..., object], name: str, written: Counter[str]) -> Callable[..., object]:
@@ -242,28 +246,27 @@ def _loop_ms() -> float:
 
 def _compare(title: str, setting: _Setting) -> None:
     """Print what processes of both kinds tell, which take turns."""
-    told: dict[bool, list[Any]] = {False: [], True: []}
-    for number in range(_PAIRS):
-        for is_hooked in (True, False) if number % 2 else (False, True):
-            told[is_hooked].append(setting.told("measure", is_hooked=is_hooked))
-    for place, model in enumerate(_SIZES):
-        what = f"hook, {title}: {model}, {setting.depths[place]} modules"
+    for model, depth in setting.depths.items():
+        told: dict[bool, list[Any]] = {False: [], True: []}
+        for number in range(_PAIRS):
+            for is_hooked in (True, False) if number % 2 else (False, True):
+                told[is_hooked].append(setting.told("measure", model, depth, is_hooked=is_hooked))
+        bare, hooked = (list(zip(*told[is_hooked], strict=True)) for is_hooked in (False, True))
+        what = f"hook, {title}: {model}, {depth} modules"
         for column, clock in enumerate(("processor time", "clocks")):
-            bare, hooked = (_spread(one[place][column] for one in told[kind]) for kind in (False, True))
-            row(f"{what}: {clock}", f"{_row(bare)} µs a step without it; {_row(hooked)} with it")
-            if column:
-                least, median = (after - before for before, after in zip(bare[:2], hooked[:2], strict=True))
-                share = f"{least * 1e3 / _STEP_NS:.2%} and {median * 1e3 / _STEP_NS:.2%} of 5 ms"
-                row(f"{what}: in the hook", f"{least:.0f} µs by the least, {median:.0f} µs by the median ({share})")
+            row(f"{what}: {clock}", f"{_row(bare[column])} µs a step without it; {_row(hooked[column])} with it")
+        least, median, share = (
+            of(hooked[column]) - of(bare[column])
+            for of, column in ((min, 1), (statistics.median, 1), (statistics.median, 2))
+        )
+        row(
+            f"{what}: in the hook",
+            f"{least:.0f} µs by the least, {median:.0f} µs by the median; {share:.2%} of the steps",
+        )
 
 
-def _spread(values: Iterable[float]) -> tuple[float, float, float]:
-    found = list(values)
-    return min(found), statistics.median(found), max(found)
-
-
-def _row(values: tuple[float, ...]) -> str:
-    return ", ".join(f"{value:.0f}" for value in values)
+def _row(values: Sequence[float]) -> str:
+    return ", ".join(f"{of(values):.0f}" for of in (min, statistics.median, max))
 
 
 def _watched(folder: Path, bare: dict[str, str]) -> dict[str, str]:
@@ -288,8 +291,10 @@ def main() -> None:
         hooked = bare | hook_environment(window=_WINDOW, status_folder=folder, environment=bare)
         setting = _Setting(folder=folder, bare=bare, hooked=hooked)
         row("a loop of a million additions in Python", f"{_loop_ms():.0f} ms")
-        setting = replace(setting, depths=tuple(map(str, setting.told("depths", is_hooked=False))))
-        (without,), (with_hook,) = (setting.told("count", is_hooked=kind) for kind in (False, True))
+        depths = map(str, setting.told("depths", is_hooked=False))
+        setting = replace(setting, depths=dict(zip(_SIZES, depths, strict=True)))
+        model, depth = next(iter(setting.depths.items()))
+        without, with_hook = (setting.told("count", model, depth, is_hooked=kind) for kind in (False, True))
         added = f"{with_hook[0] - without[0]:.1f} Python functions, {with_hook[1]:.1f} NVTX events"
         row("hook: added to a step", added)
         _compare("alone", setting)
@@ -301,11 +306,10 @@ def main() -> None:
     row("hook: start of Python", f"{without:.1f} ms, with the hook {with_hook - without:+.1f} ms of CPU")
 
 
-def _tell(file: str, command: str, *depths: str) -> None:
+def _tell(file: str, command: str, *model_and_depth: str) -> None:
     """Write what a process of this benchmark measures."""
-    commands: dict[str, Callable[[Sequence[str]], Sequence[object]]]
-    commands = {"depths": lambda _: _find_depths(), "measure": _measure, "count": _count}
-    Path(file).write_text(json.dumps(commands[command](depths)), encoding="utf-8")
+    commands: dict[str, Callable[..., Sequence[float]]] = {"depths": _find_depths, "measure": _measure, "count": _count}
+    Path(file).write_text(json.dumps(commands[command](*model_and_depth)), encoding="utf-8")
 
 
 if __name__ == "__main__":

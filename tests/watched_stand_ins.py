@@ -53,18 +53,18 @@ _TRAINING = """
 import sys, time
 from pathlib import Path
 from _gapfinder_hook.place import Place
-from _gapfinder_hook.step_stream import COUNT_WORD, ENTRIES, FIRST_WORD, StepStream
+from _gapfinder_hook.step_stream import COUNT_WORD, StepStream
 place = Path(sys.argv[1])
 ended = time.monotonic_ns()
-words = StepStream(sys.argv[2], place=Place(0, 1, 0, is_final=False), now_ns=ended).words
+stream = StepStream(sys.argv[2], place=Place(0, 1, 0, is_final=False), now_ns=ended)
 step = 0
 while not (place / "end").exists():
     begun, ended = ended, ended + (6_000_000 if (place / "slow").exists() else 2_000_000)
     time.sleep(max(0, ended - time.monotonic_ns()) / 1e9)
-    at = FIRST_WORD + step % ENTRIES * 2
-    words[at], words[at + 1] = ended, begun
     step += 1
-    words[COUNT_WORD] = step
+    stream.times += (ended, begun)
+    stream.words[COUNT_WORD] = step
+    stream.write()
 sys.exit(7)
 """
 COPY = 'cp "$last" "$output"'

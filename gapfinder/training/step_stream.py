@@ -44,8 +44,8 @@ class RankSteps:
 
     Attributes:
         begun_at_ns: when its training began, on CLOCK_MONOTONIC: of two processes of a rank, the later one counts.
-        steps: those that ended since the last poll, in order; empty where none did.
-        total: how many have ended.
+        steps: those whose times are new since the last poll, in order; times come a few hundredths of a second late.
+        total: how many have ended by now.
         missed: how many of those since the last poll are lost, because it was too long ago.
     """
 
@@ -152,13 +152,14 @@ class _Stream:
     def read(self) -> RankSteps | None:
         """Return what is new; None where the file cannot be read."""
         try:
-            before = self._word(layout.COUNT_WORD)
+            before = self._word(layout.WRITTEN_WORD)
             ring = os.pread(self._file, layout.ENTRIES * _ENTRY.size, layout.HEADER_BYTES)
-            after = self._word(layout.COUNT_WORD)
+            after = self._word(layout.WRITTEN_WORD)
+            total = max(self._word(layout.COUNT_WORD), after)
             rank, local_rank, world_size = layout.places(self._word(layout.PLACE_WORD))
         except (OSError, EOFError):
             return None
-        if len(ring) < layout.ENTRIES * _ENTRY.size or not self._next <= before <= after < _LARGEST_NUMBER:
+        if len(ring) < layout.ENTRIES * _ENTRY.size or not self._next <= before <= after <= total < _LARGEST_NUMBER:
             return None
         begin = self._next
         first = max(begin, min(after - _KEPT, before))
@@ -172,7 +173,7 @@ class _Stream:
             world_size=world_size,
             begun_at_ns=self._begun_at_ns,
             steps=steps,
-            total=before,
+            total=total,
             missed=first - begin,
         )
 
@@ -213,7 +214,7 @@ def _open(path: Path) -> _Stream | None:
     try:
         content = os.pread(file, layout.HEADER.size, 0)
         if len(content) == layout.HEADER.size:
-            magic, version, entries, pid, begun_at, _, _, host = layout.HEADER.unpack(content)
+            magic, version, entries, pid, begun_at, _, _, _, host = layout.HEADER.unpack(content)
             if (magic, version, entries) == (layout.MAGIC, layout.VERSION, layout.ENTRIES):
                 name = host.rstrip(b"\0").decode(errors="replace")
                 return _Stream(file, pid=pid, host=name, begun_at_ns=begun_at)

@@ -99,6 +99,7 @@ class Judge:
             latest[steps.rank] = steps
         self._present = [self._process(steps) for steps in latest.values()]
         for rank, steps in zip(self._present, latest.values(), strict=True):
+            rank.total = steps.total
             if steps.steps:
                 self._stalled_at.pop(rank.rank, None)
                 for gathered in rank.see(steps.steps, spans=self._spans):

@@ -47,6 +47,7 @@ class RankLevels:
         self.step_level = sustained.level(sustained.drift)
         self.lag_level = sustained.level(sustained.lag, least=0.0)
         self.last: Step | None = None
+        self.total = 0  # steps that have ended, of which the last few may have no times yet
         self.durations: deque[int] = deque(maxlen=_KEPT)
         self.longest_ns = 0
         self.lowest_ns: float | None = None

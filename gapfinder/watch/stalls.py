@@ -68,9 +68,8 @@ def _behind(stalled: Sequence[RankLevels], waiting: Sequence[RankLevels]) -> int
         return None
     if len(stalled) == 1:
         return stalled[0].rank
-    first, second, *_ = sorted(stalled, key=lambda rank: rank.last.number if rank.last else -1)
-    numbers = [rank.last.number if rank.last else -1 for rank in (first, second)]
-    return first.rank if numbers[0] < numbers[1] else None
+    first, second, *_ = sorted(stalled, key=lambda rank: rank.total)
+    return first.rank if first.total < second.total else None
 
 
 def _limit_ns(rank: RankLevels, *, rules: StallRules) -> float | None:

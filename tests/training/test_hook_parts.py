@@ -12,7 +12,7 @@ from gapfinder.training.environment import CAPTURE_RANGE, CaptureWindow
 from gapfinder.training.startup._gapfinder_hook import optimizers
 from gapfinder.training.startup._gapfinder_hook.annotators import Silence, UnavailableError, find_annotator
 from gapfinder.training.startup._gapfinder_hook.place import find_place
-from gapfinder.training.startup._gapfinder_hook.recorder import Recorder, never
+from gapfinder.training.startup._gapfinder_hook.recorder import Recorder
 from gapfinder.training.startup._gapfinder_hook.status import StatusFile
 from gapfinder.training.startup._gapfinder_hook.window import CAPTURE_RANGE as RANGE_OF_HOOK
 from gapfinder.training.startup._gapfinder_hook.window import Window
@@ -160,7 +160,7 @@ def test_one_claims(tmp_path):
 def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_loaded():
     """It pickles the closure of the function, and what the function names; a recorder's weak references cannot be."""
     session = SimpleNamespace(annotator=Silence(), mark=None, mark_spacing=1)
-    one = Recorder(session, is_compiling=never, is_grad_enabled=never)
+    one = Recorder(session, is_compiling=bool, is_grad_enabled=bool)
     step = optimizers._step(lambda optimizer, closure: (optimizer, closure), one)
     named = [step.__globals__[name] for name in step.__code__.co_names if name in step.__globals__]
     pickled = pickle.dumps((one, named))

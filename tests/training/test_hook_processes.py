@@ -56,6 +56,14 @@ def test_compiled_training_is_compiled_as_without_the_hook(tmp_path):
     assert len(starts) == 3  # of the compiled module; inside a compiled function there are no calls to mark
 
 
+def test_steps_are_told_where_torch_takes_its_own_hooks_off_optimizers(tmp_path):
+    run = run_training(tmp_path, SCENARIOS / "unhooked_by_compile.py")
+    assert run.code == 0, run.stderr
+    (status,) = run.statuses
+    assert (status.steps, status.trouble) == (6, None)
+    assert [call["value"] for call in run.calls if call["kind"] == "push"].count("optimizer") == 6
+
+
 def test_trouble_in_the_hook_is_said_once_and_harms_nothing(tmp_path):
     run = run_training(tmp_path, "-c", _TRAINING, NVTX_FAILS_AT="forward", window=CaptureWindow(first=2))
     assert run.code == 5

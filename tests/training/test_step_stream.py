@@ -7,7 +7,12 @@ import sys
 import pytest
 
 from gapfinder.training.startup._gapfinder_hook.place import Place
-from gapfinder.training.startup._gapfinder_hook.step_stream import COUNT_WORD, ENTRIES, FIRST_WORD, StepStream
+from gapfinder.training.startup._gapfinder_hook.step_stream import (
+    COUNT_WORD,
+    ENTRIES,
+    FIRST_WORD,
+    StepStream,
+)
 from gapfinder.training.step_stream import MarkSwitch, StepReader
 
 _PLACE = Place(3, 8, 1, is_final=False)
@@ -16,21 +21,20 @@ _FAST = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from _gapfinder_hook.place import Place
-from _gapfinder_hook.step_stream import COUNT_WORD, ENTRIES, FIRST_WORD, StepStream
+from _gapfinder_hook.step_stream import ENTRIES, FIRST_WORD, WRITTEN_WORD, StepStream
 words = StepStream(sys.argv[2], place=Place(0, 1, 0, is_final=False), now_ns=0).words
 for step in range(int(sys.argv[3])):
     at = FIRST_WORD + step % ENTRIES * 2
     words[at] = (step + 1) * 1000
     words[at + 1] = step * 1000 + step % 999
-    words[COUNT_WORD] = step + 1
+    words[WRITTEN_WORD] = step + 1
 """
 
 
 def _end(stream, step, *, begun_at=1_000, lasts=100, backward=30):
-    at = FIRST_WORD + step % ENTRIES * 2
-    stream.words[at] = begun_at + (step + 1) * lasts
-    stream.words[at + 1] = begun_at + step * lasts + backward
+    stream.times += (begun_at + (step + 1) * lasts, begun_at + step * lasts + backward)
     stream.words[COUNT_WORD] = step + 1
+    stream.write()
 
 
 @pytest.fixture
@@ -60,6 +64,17 @@ def test_steps_come_once_with_their_times(tmp_path, stream):
     assert _poll(reader).steps == ()
     _end(stream, 2)
     assert [(s.number, s.duration_ns) for s in _poll(reader).steps] == [(2, 100)]
+
+
+def test_a_step_counts_before_its_times_are_written(tmp_path, stream):
+    reader = StepReader(tmp_path)
+    _end(stream, 0)
+    stream.times += (1_200, 1_300)
+    stream.words[COUNT_WORD] = 2
+    one = _poll(reader)
+    assert ([s.number for s in one.steps], one.total, one.missed) == ([0], 2, 0)
+    stream.write()
+    assert [(s.number, s.duration_ns, s.apart_ns) for s in _poll(reader).steps] == [(1, 100, 0)]  # never below 0
 
 
 def test_what_was_overwritten_is_counted(tmp_path, stream):
@@ -141,7 +156,7 @@ def _header(path):
 
 
 @pytest.mark.parametrize(
-    ("at", "content"), [(0, b"notsteps"), (8, b"\x02\0\0\0"), (12, b"\x01\0\0\0"), (COUNT_WORD * 8, b"\xff" * 8)]
+    ("at", "content"), [(0, b"notsteps"), (8, b"\x01\0\0\0"), (12, b"\x01\0\0\0"), (COUNT_WORD * 8, b"\xff" * 8)]
 )
 def test_what_another_version_wrote_is_not_read(tmp_path, stream, at, content):
     _end(stream, 0)

@@ -97,13 +97,15 @@ class NvtxAnnotator:
         return self._lib.start_range(attributes, self._handle)
 
     def starters(self, texts: list[str]) -> list[Write]:
-        # The same attributes again: the package keeps those that it makes, more and more of them for texts that come
-        # once. Many texts at once: one alone, when the caches hold what the training needs, takes ten times as long.
+        # The same attributes again, and texts past their class's own `__call__`: the package keeps all that it makes,
+        # more and more for texts that come once, and to look there takes longer than to make one. Many texts at once:
+        # one alone, when the caches hold what the training needs, takes ten times as long.
+        make = functools.partial(type.__call__, self._lib.RegisteredString, self._handle)
         while len(self._reused) < len(texts):
             self._reused.append(self._make(f"gapfinder {len(self._reused)}"))
         reused = self._reused[: len(texts)]
         for attributes, text in zip(reused, texts):
-            attributes.message = self._lib.RegisteredString(self._handle, text)
+            attributes.message = make(text)
         return [functools.partial(self._lib.start_range, attributes, self._handle) for attributes in reused]
 
     def marker(self, text: str) -> Write:

@@ -62,8 +62,8 @@ def attach(torch: ModuleType) -> None:
     compiler = getattr(torch, "compiler", None)
     # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
     is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
-    is_grad_enabled = getattr(torch, "is_grad_enabled", recorder.never)
-    one = Recorder(own, is_compiling=is_compiling or recorder.never, is_grad_enabled=is_grad_enabled)
+    is_grad_enabled = getattr(torch, "is_grad_enabled", _never)
+    one = Recorder(own, is_compiling=is_compiling or _never, is_grad_enabled=is_grad_enabled)
     _recorders.append(one)
     try:
         optimizers.attach_optimizers(torch, one)
@@ -125,13 +125,18 @@ def _forward(call: _Function, one: Recorder) -> _Function:
 def _backward(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        is_here = not one.is_over and (one.get_ident() == one.thread or one.begin())
-        if not is_here or one.is_in_backward or not one.is_marking:
+        if (
+            one.is_over
+            or (one.get_ident() != one.thread and not one.begin())
+            or one.is_in_backward
+            or not one.is_marking
+        ):
             return run(*args, **kwargs)
-        is_outermost = one.is_free  # a forward pass may be under way, whose loss needs gradients
-        # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
-        is_pass = is_outermost and (kwargs.get("accumulate_grad", True) or not args[3])
+        is_outermost = is_pass = one.is_free  # a forward pass may be under way, whose loss needs gradients
         try:
+            # args: outputs, gradients, retain_graph, create_graph; gradients to differentiate again are part of a loss
+            if args[3] and not kwargs.get("accumulate_grad", True):
+                is_pass = False
             if one.micro_step is None and is_outermost:
                 one.start_micro_step(None)
             one.has_pass = one.is_in_backward = True
@@ -175,19 +180,19 @@ def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
     return timed
 
 
-def _loading(function: _Function, one: Recorder) -> _Function:
-    @functools.wraps(function)
+def _loading(run: _Function, one: Recorder) -> _Function:
+    @functools.wraps(run)
     def loading(self: Any) -> Any:
         # a training does not begin with a loader that runs without gradients
         if not one.is_free or (one.get_ident() != one.thread and not (one.is_grad_enabled() and one.begin())):
-            return function(self)
+            return run(self)
         try:
             one.is_free = False
             one.push_data_loading()
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
-            return function(self)
+            return run(self)
         finally:
             if one.is_marking:
                 one.is_free = True
@@ -227,6 +232,10 @@ def _saving(function: _Function, one: Recorder) -> _Function:
             one.leave_checkpoint()
 
     return saving
+
+
+def _never() -> bool:
+    return False  # what a torch without compiler answers
 
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:

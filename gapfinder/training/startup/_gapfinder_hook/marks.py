@@ -17,7 +17,7 @@ FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 DATA_LOADING, CHECKPOINT, GARBAGE_COLLECTION = "data loading", "checkpoint", "garbage collection"
 UNMARKED = True  # a micro-step without a range; a constant is at hand in every function
 NOBODY = 0  # no thread has this ident
-STEPS_AHEAD = 16
+STEPS_AHEAD = 32
 
 _Method = TypeVar("_Method", bound=Callable[..., bool])
 

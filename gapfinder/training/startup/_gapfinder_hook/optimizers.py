@@ -8,7 +8,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Callable
 
 from .marks import STEPS_AHEAD, UNMARKED
-from .step_stream import COUNT_WORD, ENTRIES, FIRST_WORD
+from .step_stream import COUNT_WORD
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -21,25 +21,35 @@ _Function = Callable[..., Any]
 def attach_optimizers(torch: ModuleType, one: Recorder) -> None:
     """Have `one` know every optimizer, and mark its steps and those of GradScaler, which may leave them out."""
     base = sys.modules["torch.optim.optimizer"].Optimizer  # torch.optim deletes its own name for the module
-    build = base.__init__
-
-    @functools.wraps(build)
-    def built(self: Any, *args: Any, **kwargs: Any) -> None:
-        build(self, *args, **kwargs)
-        one.add_optimizer(self)
-
-    base.__init__ = built
+    base.__init__ = _known(base.__init__, one)
+    base.__setstate__ = _known(base.__setstate__, one)  # of one that was copied or pickled
     # Torch puts this around the step of each class. Its own two hooks would cost one function more, and do not tell of
     # a step that raised.
     around = base.profile_hook_step
 
     @functools.wraps(around)
-    def profile_hook_step(step: _Function) -> _Function:
-        return _step(around(step), one)
+    def profile_hook_step(step: _Function) -> Any:
+        marked: Any = _step(around(step), one)
+        marked.__wrapped__ = _step(step, one)  # what an older torch.compile puts back
+        return marked
 
     base.profile_hook_step = staticmethod(profile_hook_step)
     scaler = torch.amp.GradScaler
     scaler.step = _scaled_step(scaler.step, one)
+
+
+def _known(build: _Function, one: Recorder) -> _Function:
+    """Return what makes an optimizer, and `one` know it."""
+
+    @functools.wraps(build)
+    def built(self: Any, *args: Any, **kwargs: Any) -> None:
+        build(self, *args, **kwargs)
+        kind = type(self)
+        if not hasattr(kind.step, "marks_optimizer"):  # an older torch.compile has each class left as it is
+            kind.step = _step(kind.step, one)
+        one.add_optimizer(self)
+
+    return built
 
 
 def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of it would cost more than the marks
@@ -49,7 +59,7 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: C901 - as above
         if one.is_compiling():  # the compiler reads this, and must find nothing to compile
             return run(self, *args, **kwargs)
-        if not one.is_usual or not one.has_pass or one.is_stepping or id(self) != one.only:
+        if not one.is_usual or not one.has_pass or one.is_stepping:
             return one.step_among(run, self, args, kwargs)
         one.is_stepping = True
         try:
@@ -59,20 +69,20 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
-            result = run(self, *args, **kwargs)
+            result = run(self, *args, **kwargs) if args or kwargs else run(self)  # the second takes less
         except BaseException:
             one.abandon_optimizer(self)
             raise
         steps = one.steps + 1
-        switch = one.switch
+        times = one.times
+        now = 0 if times is None else monotonic_ns()
         try:
-            if not one.is_usual or steps >= one.attention or (switch is not None and switch[0]):
+            if not one.is_usual or (steps >= one.attention if times is None else now >= one.write_at):
                 one.leave_optimizer(self)
                 return result
             one.is_stepping = one.is_in_optimizer = False
             one.has_pass = one.is_over
             one.steps = steps
-            words = one.words
             if one.is_marking:
                 one.pop()
                 one.end(one.step)
@@ -80,17 +90,16 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
                     one.mark_place()
                 one.micro_step = UNMARKED
                 one.step = one.step_starts[steps % STEPS_AHEAD]()
-            elif words is not None:
-                now = monotonic_ns()
-                at = FIRST_WORD + (steps - 1) % ENTRIES * 2
-                words[at] = now
-                words[at + 1] = min(now, one.apart_since)
-                words[COUNT_WORD] = steps
+            elif times is not None:
+                times.append(now)
+                times.append(one.apart_since)
                 one.apart_since = now
+                one.words[COUNT_WORD] = steps
         except Exception as error:  # noqa: BLE001 - as above
             one.fail(error)
         return result
 
+    vars(step)["marks_optimizer"] = True
     return step
 
 

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from .marks import STEPS_AHEAD, UNMARKED, Marks, harmless
 from .rounds import OptimizerRound
-from .step_stream import COUNT_WORD, ENTRIES, FIRST_WORD
+from .step_stream import COUNT_WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .session import Session
+    from .step_stream import StepStream
+
+_WRITING_NS = 50_000_000  # between two writings of step times
+_EACH_WRITTEN = 8  # steps at the beginning, in which the place may become known
 
 
 class Recorder(Marks):
@@ -31,7 +35,8 @@ class Recorder(Marks):
         mark_mask: bits of a step's number; where one of them is set, the step does without the mark of the place.
         attention: the step at whose beginning there is more to do than a mark.
         is_stepping: whether the optimizer `only`, the one there is, is stepping in a step that is usual so far.
-        words: of the step stream, for a watch.
+        stream: of step times, for a watch; `times` and `words` are its own.
+        write_at: the time from which a step that ends writes them, and looks at the switch.
         switch: the byte by which a watch asks for marks.
         is_timing: whether a backward pass is under way whose time a watch wants to know.
         apart_since: when this step would have begun without its backward passes; for a watch.
@@ -55,8 +60,11 @@ class Recorder(Marks):
         "mark_place",
         "only",
         "steps",
+        "stream",
         "switch",
+        "times",
         "words",
+        "write_at",
     )
 
     def __init__(
@@ -69,8 +77,10 @@ class Recorder(Marks):
         self.is_stepping = self.is_timing = False
         self.only: int | None = None
         self.mark_place, self.mark_mask = session.mark, session.mark_spacing - 1
-        self.steps = self.attention = self.apart_since = 0
-        self.words: memoryview | None = None
+        self.steps = self.attention = self.apart_since = self.write_at = 0
+        self.stream: StepStream | None = None
+        self.times: Any = None
+        self.words: Any = None
         self.switch: memoryview | None = None
         session.count_steps = lambda: self.steps
 
@@ -87,7 +97,9 @@ class Recorder(Marks):
         if self._session.is_watched:
             self.is_free = False
             self.apart_since = monotonic_ns()
-            self.words, self.switch = self._session.open_watch(self.apart_since)
+            self.stream, self.switch = self._session.open_watch(self.apart_since)
+            if self.stream is not None:
+                self.times, self.words = self.stream.times, self.stream.words
         self._session.prepare()
         self._write_with(self._session.annotator)
         if not self._session.is_watched:
@@ -102,7 +114,9 @@ class Recorder(Marks):
 
     @harmless
     def add_optimizer(self, optimizer: object) -> bool:
-        """Note a new optimizer."""
+        """Note an optimizer, if it is new."""
+        if self._round.knows(optimizer):
+            return True
         self.is_usual = False
         self._count_lone_call()
         self._round.add(optimizer)
@@ -185,7 +199,7 @@ class Recorder(Marks):
 
     def fail(self, error: Exception) -> bool:
         """Mark nothing any more, and say why; return that no range was opened. A watch still sees the steps."""
-        if self.words is None or self._has_failed:
+        if self.stream is None or self._has_failed:
             self._stop()
         else:
             self._forget_marks()
@@ -197,7 +211,7 @@ class Recorder(Marks):
         """Mark nothing in a forked child: the open ranges are its parent's."""
         self._stop()
         self._has_begun = True
-        self.words = self.switch = None
+        self.stream = self.times = self.words = self.switch = None
         self.steps = self.attention = 0
         self._session.after_fork()
         self._round, self.is_stepping = OptimizerRound(), False
@@ -219,14 +233,13 @@ class Recorder(Marks):
         session = self._session
         self.steps = steps
         self.has_pass = self.is_over
-        words = self.words
-        if words is not None and steps:
+        if self.stream is not None and steps:
             now = monotonic_ns()
-            at = FIRST_WORD + (steps - 1) % ENTRIES * 2
-            words[at] = now
-            words[at + 1] = min(self.apart_since, now)
-            words[COUNT_WORD] = steps
+            self.stream.times += (now, self.apart_since)
+            self.stream.words[COUNT_WORD] = steps
+            self.stream.write()
             self.apart_since = now
+            self.write_at = now + _WRITING_NS if steps >= _EACH_WRITTEN else 0
         if self.step is not None:
             if self.micro_step is not None:
                 self.end_micro_step()
@@ -253,7 +266,7 @@ class Recorder(Marks):
     def _look_whether_usual(self) -> None:
         """Say whether optimizers.py may begin and end the step by itself: for one optimizer, and one thing to do."""
         self.only = self._round.only
-        if self.words is not None:
+        if self.stream is not None:
             does_one_thing = not self.is_marking
         else:
             does_one_thing = self.is_over or (self.switch is None and self.is_marking and not self._has_micro_steps)
@@ -282,8 +295,3 @@ class Recorder(Marks):
         """End the range of a pass in which an optimizer stepped, since nothing does so when marks have ended."""
         if self.is_in_backward and self.is_marking:
             self.pop()
-
-
-def never() -> bool:
-    """Say no: what a torch without compiler answers."""
-    return False

@@ -28,6 +28,10 @@ class OptimizerRound:
         self.only: int | None = None
         self.begin = self._stepped.clear
 
+    def knows(self, optimizer: object) -> bool:
+        """Say whether `optimizer` is counted in."""
+        return id(optimizer) in self._known
+
     def add(self, optimizer: object) -> None:
         """Count `optimizer` in as long as it exists; one that is built inside a call is waited for after it."""
         key = id(optimizer)
@@ -39,7 +43,7 @@ class OptimizerRound:
     def enter(self, optimizer: object) -> bool:
         """Note that a call of `optimizer` begins; return whether no other is under way."""
         key = id(optimizer)
-        if key not in self._known:
+        if not self.knows(optimizer):
             self.add(optimizer)
         self.open.append(key)
         return len(self.open) == 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .status import StatusFile
     from .window import Window
 
-_STEPS_TO_REPORT = 8
+_STEPS_TO_REPORT, _MOST_STEPS = 8, 32  # between two looks whether to report; STEPS_AHEAD is a multiple
 _STEPS_TO_SETTLE = 3  # a process group is there by then, if there will be one
 _FORKED = "forked from a training without a new program, which nsys does not trace"
 
@@ -49,7 +49,7 @@ class Session:
         self.mark_spacing = 1 if window is None else window.mark_spacing()
         self._place: Place | None = None
         self._trouble: str | None = None
-        self._is_prepared = False
+        self._is_prepared = self._was_due = False
         self.annotator: Annotator = Silence()
         self.mark: Write = self.annotator.marker("")
         self.count_steps: Callable[[], int] = int
@@ -71,17 +71,16 @@ class Session:
         self.mark = self.annotator.marker(self._find_place().mark)
         return True
 
-    def open_watch(self, now_ns: int) -> tuple[memoryview | None, memoryview | None]:
-        """Return the words of the step stream and the switch of the marks, each None where it cannot be had."""
+    def open_watch(self, now_ns: int) -> tuple[StepStream | None, memoryview | None]:
+        """Return the step stream and the switch of the marks, each None where it cannot be had."""
         try:
             self._stream = StepStream(self._watch_folder, place=self._find_place(), now_ns=now_ns)
         except (OSError, ValueError) as error:
             sys.stderr.write(f"gapfinder: step times are not kept: {type(error).__name__}: {error}\n")
-        words = None if self._stream is None else self._stream.words
         try:
-            return words, map_switch(self._watch_folder)
+            return self._stream, map_switch(self._watch_folder)
         except (OSError, ValueError):  # nobody asks for marks
-            return words, None
+            return self._stream, None
 
     def next_busy_step(self) -> int:
         """Return which step is the next to begin with more than a mark."""
@@ -89,7 +88,8 @@ class Session:
         if steps < _STEPS_TO_REPORT:
             return steps + 1
         edges = () if self._window is None else self._window.edges
-        multiple = steps - steps % _STEPS_TO_REPORT + _STEPS_TO_REPORT
+        spacing = _STEPS_TO_REPORT if self._was_due else _MOST_STEPS
+        multiple = steps - steps % spacing + spacing
         return min((edge for edge in edges if edge is not None and steps < edge < multiple), default=multiple)
 
     def note_optimizer(self) -> None:
@@ -108,7 +108,8 @@ class Session:
 
     def report_if_due(self) -> None:
         """Write the status if the last writing is some time ago."""
-        if self._status.is_due():
+        self._was_due = self._status.is_due()
+        if self._was_due:
             self.report()
 
     def report(self) -> None:
@@ -136,6 +137,8 @@ class Session:
     def finish(self) -> None:
         """Close the window and write the status at the end of the process."""
         try:
+            if self._stream is not None:
+                self._stream.write()
             if self._window is not None:
                 self._window.close(self.annotator)
             self.report()
