@@ -47,7 +47,8 @@ def step_range(number: int | None = None) -> Iterator[None]:
     """Mark what runs inside as `step N`, as a context manager or a decorator; one inside another marks nothing.
 
     Where the hook of `gapfinder run` is at work, it writes the range: its steps then end where this one does, not with
-    an optimizer's step, and have its numbers. Nothing is marked, and it is said once, where nothing can write NVTX.
+    an optimizer's step, and have its numbers. A step that raises is none: the next has its number. Nothing is marked,
+    and it is said once, where nothing can write NVTX.
 
     Args:
         number: N; by default steps are counted from 0.
@@ -66,20 +67,22 @@ def step_range(number: int | None = None) -> Iterator[None]:
     token = own.annotator.start(f"step {own.steps if number is None else number}")
     try:
         yield
+        own.steps += 1
     finally:
         own.annotator.end(token)
         own.is_open = False
-        own.steps += 1
 
 
 @contextmanager
 def _told(hook: Recorder) -> Iterator[None]:
     is_outermost = hook.enter_told_step()
+    is_complete = False
     try:
         yield
+        is_complete = True
     finally:
         if is_outermost:
-            hook.leave_told_step()
+            hook.leave_told_step(is_complete=is_complete)
 
 
 @cache

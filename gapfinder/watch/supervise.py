@@ -174,6 +174,7 @@ class _Watch:
         """Look until the training has ended and its last capture is done; return the exit code."""
         while (code := self._training.exit_code(wait_s=_LOOK_S)) is None:
             self._look()
+        self._see()  # what ended since the last look
         self._captures.close()
         if self._captures.are_busy:
             self._say("the training has ended; the last capture is being analysed, Ctrl-C gives it up")
@@ -188,7 +189,8 @@ class _Watch:
             self._reader.close()
         return code
 
-    def _look(self) -> None:
+    def _see(self) -> tuple[tuple[RankSteps, ...], int]:
+        """Take in what is new of the training; return it, and when that was."""
         ranks = self._running(self._reader.poll())
         now_ns = time.monotonic_ns()
         self.times.add(ranks, is_disturbed=self._captures.are_busy)
@@ -197,6 +199,10 @@ class _Watch:
             self._usual_ns = self._judge.usual_ns
         if (restart := self._restarts.see(ranks)) is not None:
             self._tell(restart)
+        return ranks, now_ns
+
+    def _look(self) -> None:
+        ranks, now_ns = self._see()
         if is_asked(self._setting.folder):
             self._judge.ask()
         if self._is_session_alive and not self._setting.session.is_alive:

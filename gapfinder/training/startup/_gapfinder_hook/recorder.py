@@ -191,10 +191,11 @@ class Recorder(Marks):
         return True
 
     @harmless
-    def leave_told_step(self) -> bool:
-        """End that step."""
+    def leave_told_step(self, *, is_complete: bool) -> bool:
+        """End that step, or leave it, since it raised: then it is not over."""
         self._is_in_told_step = False
-        self._next_step(self.steps + 1)
+        if is_complete:
+            self._next_step(self.steps + 1)
         return True
 
     def fail(self, error: Exception) -> bool:
