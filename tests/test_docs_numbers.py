@@ -8,9 +8,9 @@ import sqlite3
 import statistics
 from contextlib import closing
 from functools import cache
-from pathlib import Path
 
 import pytest
+from documents import ROOT, SPELLED, telling, words
 
 from gapfinder.analysis import (
     analyze,
@@ -41,15 +41,9 @@ from gapfinder.model import Analysis
 from gapfinder.settings import Settings
 from gapfinder.upload import client, sending
 
-ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_profiles"
 ROW = re.compile(r"^\| `(\w+)` \| ([0-9.]+) ms \| (?:([0-9.]+) %|unknown) \|", re.MULTILINE)
 STATES = ROW.findall((SAMPLES / "README.md").read_text(encoding="utf-8"))
-
-
-def words(name: str) -> str:
-    """A document with single spaces, so that a sentence is found wherever its lines break."""
-    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
 @cache
@@ -118,7 +112,6 @@ def test_the_gaps_of_kernels_alone_in_the_graph_sample():
 
 
 GB = 10**9
-NUMBERS = {8: "eight"}
 
 
 def _over(factor: float) -> int:
@@ -175,7 +168,7 @@ TOLD = [
     ("docs/design.md", f"reports of less than {workers._WORTH_PROCESSES // 10**6} MB together are measured"),
     ("docs/scale.md", f"{memory._PER_BYTE} times the size of the SQLite export, and {memory._BASE // 10**6} MB that"),
     ("docs/scale.md", f"would take more than {memory.MOST_MEMORY // GB} GB, or than `--memory`"),
-    ("docs/scale.md", f"the estimate is {NUMBERS[memory._UNPACKED]} times their size"),
+    ("docs/scale.md", f"the estimate is {SPELLED[memory._UNPACKED]} times their size"),
     ("docs/ci.md", f"Under {FEWEST_STEPS} nothing relative is decided"),
     ("docs/check.md", f"Under {FEWEST_STEPS} steps"),
     ("docs/doctor.md", f"below {space._TOO_LITTLE // GB} GB or {space._TOO_FEW_INODES:,} inodes, not there or not"),
@@ -209,7 +202,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "sentence"), TOLD, ids=[f"{name}-{place}" for place, (name, _) in enumerate(TOLD)])
+@telling(TOLD)
 def test_documents_tell_the_numbers_of_the_code(name, sentence):
     assert sentence in words(name)
 
