@@ -25,7 +25,7 @@ from gapfinder.analysis import (
 from gapfinder.analysis.host_time import CLOSE_CALLS_NS
 from gapfinder.capture import space as capture_space
 from gapfinder.capture.session import DEFAULT_WINDOW
-from gapfinder.cli import run_report
+from gapfinder.cli import run_report, terminal
 from gapfinder.cli.app import commands
 from gapfinder.cluster import memory, workers
 from gapfinder.compare import noise
@@ -38,6 +38,7 @@ from gapfinder.findings.registry import PAGES
 from gapfinder.findings.rules import capture_quality, data_wait, launch_bound, step_time_drift
 from gapfinder.load import load_profile
 from gapfinder.model import Analysis
+from gapfinder.render import render_text
 from gapfinder.settings import Settings
 from gapfinder.upload import client, sending
 
@@ -109,6 +110,14 @@ def test_the_gaps_of_kernels_alone_in_the_graph_sample():
         ).fetchall()
     assert len(shares) == 8
     assert {f"{100 * share:.0f}" for (share,) in shares} == {told}
+
+
+def test_tables_are_as_wide_as_is_told():
+    told = re.findall(
+        r"tables of numbers need ([0-9]+) to ([0-9]+) with the bundled profiles", words("docs/commands.md")
+    )
+    reports = [render_text(measured(state), width=terminal._NARROWEST) for state in ("healthy", "one_stream")]
+    assert told == [tuple(str(max(map(len, report.splitlines()))) for report in reports)]
 
 
 GB = 10**9
