@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from documents import ROOT, telling, words
 
-from gapfinder import errors, settings
+from gapfinder import errors, settings, units
 from gapfinder.analysis import idle_causes
 from gapfinder.capture import launch, outcome, space
 from gapfinder.capture.session import DEFAULT_WINDOW
@@ -28,7 +28,7 @@ from gapfinder.estimate.transfers import _SHARE_OF_COMPUTE, Behind
 from gapfinder.load import texts, times, unpack
 from gapfinder.load.limits import DEFAULT_LIMITS
 from gapfinder.settings import Settings
-from gapfinder.training import crash_guard, self_check
+from gapfinder.training import StepTimer, crash_guard, self_check
 from gapfinder.upload import sending
 
 GB = 10**9
@@ -93,6 +93,12 @@ TOLD = [
     ("docs/doctor.md", f"The exit code is {FAILED} when a check fails. It is {USAGE} where the launcher cannot be run"),
     ("docs/run.md", f"A training that signal n ended has exit code {outcome._SIGNALLED} + n"),
     ("docs/run.md", f"the training's; {NSYS} where nobody knows it |"),
+    ("docs/run.md", f"how many steps were seen is told | the training's; {NSYS} where that is {GOOD} |"),
+    ("docs/run.md", f"a range of yours was never reached | the training's; {NSYS} where that is {GOOD} |"),
+    ("docs/run.md", f"its words are above | nsys's own; {NSYS} where that is {GOOD} |"),
+    ("docs/commands.md", f"The exit code is {FAILED} when a check fails, and {GOOD} otherwise"),
+    ("docs/design.md", f"does not end with {INCONCLUSIVE}** when a capture has no GPU work"),
+    ("docs/training.md", f"a line to stderr for every {default(StepTimer, 'every')} steps"),
     ("docs/run.md", f"Where it says nothing for {MINUTES[launch.PATIENCE_S]} after the training has ended"),
     ("docs/run.md", f"opens when training begins and closes when step {DEFAULT_WINDOW.end} begins"),
     ("docs/run.md", f"per rank on this machine and step {space._EVENTS_PER_STEP:,} events"),
@@ -255,3 +261,15 @@ def test_the_speed_ups_that_the_design_tells():
     estimate = json.loads(printed.stdout)
     assert estimate["time_ns"] == int(time.replace(",", ""))
     assert [f"{one['exposed_speedup']:.2f}" for one in estimate["scaling"]] == [first, second]
+
+
+def test_units_are_as_large_as_is_told():
+    told = re.findall(
+        r"such as `([0-9]+)GB` \(1e([0-9]+) bytes each\) or `([0-9]+)MiB` \(2\^([0-9]+) each\)",
+        words("docs/commands.md"),
+    )
+    ((decimal, ten, binary, two),) = [map(int, one) for one in told]
+    assert units.parse_bytes(f"{decimal}GB") == decimal * 10**ten
+    assert units.parse_bytes(f"{binary}MiB") == binary * 2**two
+    assert "K, M, B and T are thousand, million, billion and trillion" in words("docs/commands.md")
+    assert [units.parse_count(f"1{letter}") for letter in "KMBT"] == [10**3, 10**6, 10**9, 10**12]

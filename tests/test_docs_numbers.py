@@ -112,6 +112,17 @@ def test_the_gaps_of_kernels_alone_in_the_graph_sample():
     assert {f"{100 * share:.0f}" for (share,) in shares} == {told}
 
 
+@pytest.mark.parametrize("state", [state for state, _, _ in STATES])
+def test_the_samples_have_as_many_processes_and_steps_as_is_told(state):
+    ((processes, steps),) = re.findall(
+        r"Each file has ([0-9]+) processes, one GPU each, and ([0-9]+) steps", words("sample_profiles/README.md")
+    )
+    lanes = measured(state).lanes
+    assert [len(lanes), len({(lane.pid, lane.device) for lane in lanes})] == [int(processes)] * 2
+    first = 1  # warm-up, which is left out
+    assert {lane.steps.count + first for lane in lanes} == {int(steps)}
+
+
 def test_tables_are_as_wide_as_is_told():
     told = re.findall(
         r"tables of numbers need ([0-9]+) to ([0-9]+) with the bundled profiles", words("docs/commands.md")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from documents import ROOT, SPELLED, telling, words
 from gapfinder.capture import nsys as capture_nsys
 from gapfinder.cli import doctor_comm, doctor_comm_text, doctor_text
 from gapfinder.cost import Operation, bus_factor
-from gapfinder.doctor import gpus, limits, network, nsys, nvidia_smi, zero
+from gapfinder.doctor import Status, gpus, limits, network, nsys, nvidia_smi, variables, zero
 from gapfinder.doctor.comm import checks, checks_of, judge, session, slow
 from gapfinder.doctor.comm.measured import PairTime
 from gapfinder.training.startup._gapfinder_comm import conducting, transfers
@@ -116,3 +117,26 @@ def test_the_slow_card_of_the_example_is_told_as_measured():
     printed = doctor_comm_text.render_measured(result) + doctor_text.render_checks(checks_of(probed(result), link=None))
     lines = [line for line in shown.splitlines() if line]
     assert [line for line in lines if line not in printed.splitlines()] == []
+
+
+def test_every_variable_is_described_with_its_values_and_what_it_costs():
+    section = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8").partition("| variable | when | costs |")[2]
+    rows = re.findall(r"^\| `([A-Z_0-9]+)` \| ([^|]+) \| ([^|]+) \|$", section.partition("\n\n")[0], re.MULTILINE)
+    settings = (*variables.TRANSPORTS, *variables.PINNED, *variables.DEBUGGING, *variables.WATCHDOG)
+    assert rows == [
+        (
+            one.name,
+            " or ".join(f"`{value}`" for value in one.values) or "set at all",
+            one.why + " (a failure)" * (one.status is Status.FAILURE),
+        )
+        for one in settings
+    ]
+
+
+def test_the_program_of_the_ranks_is_for_the_python_that_is_told():
+    (told,) = re.findall(r"standard library of the training's Python \(3\.([0-9]+) or newer\)", words("docs/doctor.md"))
+    folder = ROOT / "gapfinder" / "training" / "startup"
+    programs = [folder / "comm_probe.py", *sorted((folder / "_gapfinder_comm").glob("*.py"))]
+    assert len(programs) > 5
+    for program in programs:
+        ast.parse(program.read_text(encoding="utf-8"), feature_version=(3, int(told)))

@@ -21,6 +21,7 @@ CLOCK = f"{100 - 100 * stragglers._LOWER_CLOCK:.0f} %"
 CLOSE_US = host_time.CLOSE_CALLS_NS // 1000
 
 TOLD = [
+    ("docs/rules.md", f"a process takes {100 * slow_ranks._OVER_OTHERS - 100:.0f} % longer than the others of its job"),
     ("docs/meaning.md", f"explains at least {HALF[stragglers._MOST]} of the longer compute"),
     ("docs/meaning.md", f"Every name above {100 * analysis_totals._NOTEWORTHY_SHARE:.0f} % of kernel time"),
     ("docs/meaning.md", f"is {100 * slow_ranks._OVER_OTHERS - 100:.0f} % over that of the other processes of its job"),
