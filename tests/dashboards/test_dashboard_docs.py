@@ -26,6 +26,8 @@ DAY_S, HOUR_S = 86_400, 3_600
 SLICE_MIB = uploads.MOST_SLICE_BYTES >> 20
 RUN_LEAST, RUN_MOST = re.search(r"\{([0-9]+),([0-9]+)\}", uploads._RUN.pattern).groups()
 TRIED_AGAIN = {1: "once more"}
+HALF = {0.5: "Half"}
+SECONDS = {1.0: "one second"}
 EACH_S = {0.2: "five times a second"}
 SCRIPT = (ROOT / "dashboards" / "assets" / "timeline_data.js").read_text(encoding="utf-8")
 LANES_SCRIPT = (ROOT / "dashboards" / "assets" / "timeline_lanes.js").read_text(encoding="utf-8")
@@ -62,7 +64,7 @@ TOLD = [
     ("docs/design.md", f"worker's process group, {EACH_S[runner._LOOKS_EVERY_S]}"),
     ("docs/design.md", f"slices of {SLICE_MIB} MiB at most"),
     ("docs/design.md", f"of the server: {SPELLED[server._THREADS]} threads, a slice each"),
-    ("docs/design.md", f"{'one second' * (server._LAST_ANSWERS_S == 1)} is enough for what a page asks"),
+    ("docs/design.md", f"{SECONDS[server._LAST_ANSWERS_S]} is enough for what a page asks"),
     (
         "docs/design.md",
         (
@@ -72,7 +74,7 @@ TOLD = [
     ),
     ("docs/design.md", f"reads anything at all within {server._SILENT_S} s is not ended"),
     ("docs/design.md", f"With {windows.MOST_MARKS:,} marks in view"),
-    ("docs/design.md", f"{'Half' * (constant('MARGIN') == 0.5)} a view on both sides is asked for ahead"),
+    ("docs/design.md", f"{HALF[constant('MARGIN')]} a view on both sides is asked for ahead"),
     ("docs/design.md", f"after a pause of {constant('PAUSE_MS'):.0f} ms without a further move"),
     ("docs/design.md", f"{SPELLED[constant('KEPT')].capitalize()} answers for each block of lanes are kept"),
     ("docs/design.md", f"asks for {constant('closed', LANES_SCRIPT):.0f} closed lanes at a time"),

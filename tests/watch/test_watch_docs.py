@@ -21,6 +21,7 @@ DRIFT, LAG = f"{100 * RULES.drift:.0f} %", f"{100 * RULES.lag:.0f} %"
 STALL_S = f"{RULES.stall_least_s:.0f} s"
 A_SECOND = {5: "five times a second"}
 PAUSE = {300: "five minutes"}
+AGAIN = {1.5: "half as much again"}
 QUARTERS = {0.75: "three quarters"}
 MANY_BLOCKS = [n for n in (2 * levels._PARTS, 4 * levels._PARTS, 8 * levels._PARTS) if n <= levels._MOST_BLOCKS]
 TIMES_MIB = record._LARGEST_TIMES / 2**20
@@ -85,7 +86,7 @@ TOLD = [
     ),
     ("docs/design.md", f"{SPELLED[levels._ERRORS].capitalize()} standard errors keep a week"),
     ("docs/design.md", f"in which a rise of {DRIFT} and the way back"),
-    ("docs/design.md", f"{'half as much again' * (levels._LASTING_NOISE == 1.5)} as their points make it"),
+    ("docs/design.md", f"{AGAIN[levels._LASTING_NOISE]} as their points make it"),
     ("docs/design.md", f"**Means without the longest {'tenth' * (rank_levels._ONE_IN == 10)}**"),
     ("docs/design.md", f"{STALL_S} is well below the ten minutes after which NCCL ends"),
 ]
