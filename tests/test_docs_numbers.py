@@ -8,9 +8,9 @@ import sqlite3
 import statistics
 from contextlib import closing
 from functools import cache
-from pathlib import Path
 
 import pytest
+from documents import ROOT, SPELLED, telling, words
 
 from gapfinder.analysis import (
     analyze,
@@ -25,7 +25,7 @@ from gapfinder.analysis import (
 from gapfinder.analysis.host_time import CLOSE_CALLS_NS
 from gapfinder.capture import space as capture_space
 from gapfinder.capture.session import DEFAULT_WINDOW
-from gapfinder.cli import run_report
+from gapfinder.cli import run_report, terminal
 from gapfinder.cli.app import commands
 from gapfinder.cluster import memory, workers
 from gapfinder.compare import noise
@@ -38,18 +38,13 @@ from gapfinder.findings.registry import PAGES
 from gapfinder.findings.rules import capture_quality, data_wait, launch_bound, step_time_drift
 from gapfinder.load import load_profile
 from gapfinder.model import Analysis
+from gapfinder.render import render_text
 from gapfinder.settings import Settings
 from gapfinder.upload import client, sending
 
-ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_profiles"
 ROW = re.compile(r"^\| `(\w+)` \| ([0-9.]+) ms \| (?:([0-9.]+) %|unknown) \|", re.MULTILINE)
 STATES = ROW.findall((SAMPLES / "README.md").read_text(encoding="utf-8"))
-
-
-def words(name: str) -> str:
-    """A document with single spaces, so that a sentence is found wherever its lines break."""
-    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
 @cache
@@ -117,8 +112,26 @@ def test_the_gaps_of_kernels_alone_in_the_graph_sample():
     assert {f"{100 * share:.0f}" for (share,) in shares} == {told}
 
 
+@pytest.mark.parametrize("state", [state for state, _, _ in STATES])
+def test_the_samples_have_as_many_processes_and_steps_as_is_told(state):
+    ((processes, steps),) = re.findall(
+        r"Each file has ([0-9]+) processes, one GPU each, and ([0-9]+) steps", words("sample_profiles/README.md")
+    )
+    lanes = measured(state).lanes
+    assert [len(lanes), len({(lane.pid, lane.device) for lane in lanes})] == [int(processes)] * 2
+    first = 1  # warm-up, which is left out
+    assert {lane.steps.count + first for lane in lanes} == {int(steps)}
+
+
+def test_tables_are_as_wide_as_is_told():
+    told = re.findall(
+        r"tables of numbers need ([0-9]+) to ([0-9]+) with the bundled profiles", words("docs/commands.md")
+    )
+    reports = [render_text(measured(state), width=terminal._NARROWEST) for state in ("healthy", "one_stream")]
+    assert told == [tuple(str(max(map(len, report.splitlines()))) for report in reports)]
+
+
 GB = 10**9
-NUMBERS = {8: "eight"}
 
 
 def _over(factor: float) -> int:
@@ -175,7 +188,7 @@ TOLD = [
     ("docs/design.md", f"reports of less than {workers._WORTH_PROCESSES // 10**6} MB together are measured"),
     ("docs/scale.md", f"{memory._PER_BYTE} times the size of the SQLite export, and {memory._BASE // 10**6} MB that"),
     ("docs/scale.md", f"would take more than {memory.MOST_MEMORY // GB} GB, or than `--memory`"),
-    ("docs/scale.md", f"the estimate is {NUMBERS[memory._UNPACKED]} times their size"),
+    ("docs/scale.md", f"the estimate is {SPELLED[memory._UNPACKED]} times their size"),
     ("docs/ci.md", f"Under {FEWEST_STEPS} nothing relative is decided"),
     ("docs/check.md", f"Under {FEWEST_STEPS} steps"),
     ("docs/doctor.md", f"below {space._TOO_LITTLE // GB} GB or {space._TOO_FEW_INODES:,} inodes, not there or not"),
@@ -209,7 +222,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "sentence"), TOLD, ids=[f"{name}-{place}" for place, (name, _) in enumerate(TOLD)])
+@telling(TOLD)
 def test_documents_tell_the_numbers_of_the_code(name, sentence):
     assert sentence in words(name)
 

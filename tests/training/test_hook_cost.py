@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from documents import words
 from training_runs import run_training
 
 from gapfinder.training.environment import CaptureWindow
@@ -33,9 +34,13 @@ print(json.dumps(entered))
 def test_a_step_runs_few_functions_of_the_hook(tmp_path, window):
     run = run_training(tmp_path, "-c", _TRAINING, window=window)
     assert (run.code, run.stderr) == (0, "")
-    assert json.loads(run.stdout) == {
+    entered = json.loads(run.stdout)
+    assert entered == {
         "loading": 1,
         "forward": 3,  # each instead of torch's own
         "backward": 1,
         "step": 1,
     } | ({"<lambda>": 1} if window is None else {})  # ends a range for releases of nvtx from 0.2.12 on, as the stand-in
+    if window is None:
+        whole, own = sum(entered.values()), sum(entered.values()) - entered["forward"]
+        assert f"run {whole} Python functions a step ({own} of the hook's own)" in words("docs/annotate.md")
