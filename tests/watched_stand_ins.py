@@ -77,6 +77,7 @@ class Stage:
     Attributes:
         reports: the export of the first capture, of the second, and so on.
         export: what `nsys export` does, in sh, from the file "$last" to "$output".
+        training: the command line of another training than the one of step times alone.
         on: which file is made when a sentence is told that begins like this.
         told: every sentence.
     """
@@ -84,6 +85,7 @@ class Stage:
     place: Path
     reports: Sequence[Path]
     export: str = COPY
+    training: tuple[str, ...] = ()
     on: dict[str, str] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
 
@@ -93,8 +95,9 @@ class Stage:
         """Run the training to its end."""
         nsys = self._nsys()
         (self.place / "train.py").write_text(_TRAINING)
+        times = (sys.executable, str(self.place / "train.py"), str(self.place), str(self.place / "out" / "steps"))
         request = WatchRequest(
-            training=(sys.executable, str(self.place / "train.py"), str(self.place), str(self.place / "out" / "steps")),
+            training=self.training or times,
             name="train",
             rules=rules,
             policy=policy or CapturePolicy(cool_down_s=0.001),
