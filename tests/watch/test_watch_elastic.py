@@ -44,8 +44,7 @@ def test_a_restarted_training_resumes_ends_with_0_and_is_told_as_restarted(tmp_p
     assert told in stage.told
     restart = re.match(r"the training was started again \(restart 1\), after (\d+) steps: ", told)
     assert restart is not None
-    # rank 1 took its last 50 ms with it, and in rank 0 the step_range that the error left has ended as well
-    assert int(restart[1]) <= FAILS_AFTER + 1
+    assert int(restart[1]) <= FAILS_AFTER  # rank 1 took its last 50 ms with it
 
 
 def losses(output: Path) -> list[tuple[int, str]]:
