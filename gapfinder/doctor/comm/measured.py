@@ -6,12 +6,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from gapfinder.cost import Operation, bus_factor
+from gapfinder.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-_NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +56,7 @@ class CollectiveTime:
     @property
     def algorithm_bandwidth(self) -> float:
         """Size by time."""
-        return self.size_bytes * _NS_PER_S / self.time_ns
+        return self.size_bytes * NS_PER_S / self.time_ns
 
     @property
     def bus_bandwidth(self) -> float:
@@ -88,12 +87,12 @@ class PairTime:
     @property
     def there(self) -> float:
         """Bytes per second from the first to the second."""
-        return self.size_bytes * _NS_PER_S / self.there_ns
+        return self.size_bytes * NS_PER_S / self.there_ns
 
     @property
     def back(self) -> float:
         """Bytes per second from the second to the first."""
-        return self.size_bytes * _NS_PER_S / self.back_ns
+        return self.size_bytes * NS_PER_S / self.back_ns
 
     @property
     def bandwidth(self) -> float:
