@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gapfinder.watch.session import NsysSession
 
 CAPTURES = "captures"
-LOG = "watch.log"
+WATCH_LOG = "watch.log"
 _ANALYSIS = "the analysis"
 _START_S, _STOP_S, _EXAMINE_S = 60.0, 900.0, 1800.0
 _STALL_S = 15.0  # of a stall, when no step may end: what stands still shows at once
@@ -116,7 +116,7 @@ class Capture:
         self.has_report = True
         first, end = self._whole(open_ns, close_ns)
         self.record = replace(self.record, state=CaptureState.ANALYSING, first_step=first, end_step=end)
-        examining = start_examining(self._task(), log=self._setting.folder / LOG)
+        examining = start_examining(self._task(), log=self._setting.folder / WATCH_LOG)
         yield from self._done(examining, what=_ANALYSIS, limit_s=_EXAMINE_S)
         self._examined()
 
@@ -154,7 +154,7 @@ class Capture:
 
     def _advice(self, what: str) -> str:
         if what == _ANALYSIS:
-            return f"{LOG} may say why, and `gapfinder analyze {self.record.folder}/{REPORT}` tries again"
+            return f"{WATCH_LOG} may say why, and `gapfinder analyze {self.record.folder}/{REPORT}` tries again"
         return f"nsys said last: {self._setting.session.last_words()}"
 
     def _has_enough(self, open_ns: int) -> bool:
