@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
@@ -24,11 +24,7 @@ FORMATS = ("text", "json", "markdown", "html")
 
 @click.command(no_args_is_help=True)
 @click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@report_options(*FORMATS)
 @worker_options
 @measuring_options
 def analyze(  # noqa: PLR0913 (one for each option)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
@@ -35,11 +35,7 @@ FORMATS = ("text", "csv", "json")
     default=By.INSTANCE.value,
     help="What a row is; instance when not given.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@report_options(*FORMATS)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),

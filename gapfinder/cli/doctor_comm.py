@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from gapfinder.cli.gathering import gathered
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,14 +123,12 @@ def _request(command: tuple[str, ...], *, wanted: CommWanted) -> ProbeRequest:
 
 def _probed(request: ProbeRequest) -> Probed:
     """Measure, and show on a terminal what is being done."""
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.cli.streams import say
     from gapfinder.doctor.comm import probe
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("Measuring") as status:
+    with progress_line("Measuring") as status:
         return probe(
             request,
             tell=lambda sentence: say(f"gapfinder: {sentence}"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gapfinder.cli.streams import say
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InconclusiveError, InputError, visible
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ def measured_files(files: Sequence[Path], *, settings: Settings, workers: Worker
 
     Where nothing could be measured, the first report's error is raised.
     """
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.cluster.measuring import measure_files
     from gapfinder.units import format_count
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+    with progress_line() as status:
 
         def watch(running: Sequence[Path], done: int) -> None:
             others = f" and {format_count(len(running) - 1, 'other')}" if len(running) > 1 else ""
