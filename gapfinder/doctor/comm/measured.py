@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RankFacts:
+class ProbedRank:
     """A rank and what it found around it.
 
     Attributes:
@@ -115,7 +115,7 @@ class Measured:
     """
 
     backend: str
-    ranks: tuple[RankFacts, ...]
+    ranks: tuple[ProbedRank, ...]
     collectives: tuple[CollectiveTime, ...]
     skipped: tuple[tuple[Operation, int], ...]
     pairs: tuple[PairTime, ...]
@@ -130,9 +130,9 @@ class Measured:
 
 def read_report(report: Mapping[str, Any]) -> Measured:
     """Return what the first rank reported; see the probe's conducting.py."""
-    names = {field.name for field in fields(RankFacts)}
+    names = {field.name for field in fields(ProbedRank)}
     ranks = tuple(
-        RankFacts(rank=rank, **{name: value for name, value in facts.items() if name in names})
+        ProbedRank(rank=rank, **{name: value for name, value in facts.items() if name in names})
         for rank, facts in enumerate(report["ranks"])
     )
     return Measured(
