@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.difference import Unit
+from gapfinder.render.table import NOTHING
 from gapfinder.render.words import UNKNOWN
 from gapfinder.units import (
     NS_PER_S,
@@ -17,8 +18,6 @@ from gapfinder.units import (
 
 if TYPE_CHECKING:
     from gapfinder.compare.difference import Difference, Side
-
-NOTHING = "-"
 
 
 def amount(difference: Difference, ns: int | None) -> str:
