@@ -16,6 +16,7 @@ from gapfinder.units import BYTES_PER_GB, format_bytes, format_count, format_num
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_HOTTEST_C = 85
 _VERSIONS = {"python": "Python", "torch": "torch", "cuda": "CUDA of torch", "nccl": "NCCL"}
 
 
@@ -32,7 +33,11 @@ class SelfCheck:
 
 
 def self_check(
-    *, gpus: int | None = None, hottest_c: int = 85, free_temporary_bytes: int = BYTES_PER_GB, is_strict: bool = True
+    *,
+    gpus: int | None = None,
+    hottest_c: int = _HOTTEST_C,
+    free_temporary_bytes: int = BYTES_PER_GB,
+    is_strict: bool = True,
 ) -> SelfCheck:
     """Return what all ranks see of GPUs, versions, hosts and temporary space; call it once the process group is there.
 
@@ -59,7 +64,7 @@ def self_check(
 
 
 def disagreements(
-    check: SelfCheck, *, gpus: int | None = None, hottest_c: int = 85, free_temporary_bytes: int = BYTES_PER_GB
+    check: SelfCheck, *, gpus: int | None = None, hottest_c: int = _HOTTEST_C, free_temporary_bytes: int = BYTES_PER_GB
 ) -> tuple[str, ...]:
     """Return what differs among the ranks and what they lack; the arguments are those of `self_check`."""
     return (
