@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gapfinder.capture.nsys import find_nsys
 from gapfinder.training.environment import hook_environment
 from gapfinder.training.step_stream import MarkSwitch, StepReader
-from gapfinder.watch.judge import Judge, Rules
+from gapfinder.watch.judge import Judge
 from gapfinder.watch.nsys_options import session_options
+from gapfinder.watch.rules import Rules
 from gapfinder.watch.session import NsysSession
 
 _STEP_NS = 5_000_000

@@ -12,8 +12,7 @@ from fractions import Fraction
 from math import inf
 
 from gapfinder.errors import InputError
-
-_NS_PER_S = 1_000_000_000
+from gapfinder.units import NS_PER_S
 
 
 class Operation(StrEnum):
@@ -78,7 +77,7 @@ def ideal_ns(operation: str, *, size_bytes: int, ranks: int, bandwidth: float, l
     """
     if not 0 < bandwidth < inf:
         raise InputError(f"not a bandwidth: {bandwidth}; it must be above 0")
-    return round(exact_factor(operation, ranks) * size_bytes * _NS_PER_S / Fraction(bandwidth)) + latency_ns
+    return round(exact_factor(operation, ranks) * size_bytes * NS_PER_S / Fraction(bandwidth)) + latency_ns
 
 
 def hops(operation: str, *, ranks: int, algorithm: Algorithm) -> int:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-_GB = 1e9
+from gapfinder.units import BYTES_PER_GB
 
 
 class LinkSource(StrEnum):
@@ -55,7 +55,10 @@ class ProductLink:
 # 4.0 64. The whole name must match, as the driver reports it: a slice (MIG) or a virtual GPU has another link than its
 # card. Cards that NVLink bridges may join or not (A30, A100, A800, H100 and H800 PCIe, H100 and H200 NVL) are left out.
 _PRODUCTS = tuple(
-    (re.compile(rf"(?:NVIDIA |Tesla )?(?:{pattern})", re.IGNORECASE), ProductLink(kind, gigabytes * _GB))
+    (
+        re.compile(rf"(?:NVIDIA |Tesla )?(?:{pattern})", re.IGNORECASE),
+        ProductLink(kind, float(gigabytes * BYTES_PER_GB)),
+    )
     for pattern, kind, gigabytes in (
         (r"V100-SXM[23]-\d+GB", "NVLink 2", 150),
         (r"V100S?-PCIE-\d+GB", "PCIe 3.0 x16", 16),

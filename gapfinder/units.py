@@ -16,7 +16,10 @@ from gapfinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+NS_PER_MS, NS_PER_S = 1_000_000, 1_000_000_000
+BYTES_PER_GB = 1_000_000_000
+
+_NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": NS_PER_MS, "s": NS_PER_S}
 MANY_TIMES = 3  # from here on a percentage is hard to read
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -148,7 +151,7 @@ def _four_digits(number: float, units: Mapping[str, int]) -> str:
 
 def format_time(ns: int) -> str:
     """Return a point in time on the report's clock, to the microsecond ("60.111541 s")."""
-    return f"{ns / 1_000_000_000:.6f} s"
+    return f"{ns / NS_PER_S:.6f} s"
 
 
 def format_moment(seconds: float, *, is_exact: bool = False) -> str:

@@ -20,8 +20,8 @@ from gapfinder.watch.policy import CapturePolicy
 from gapfinder.watch.taking import Captures
 
 if TYPE_CHECKING:
-    from gapfinder.watch.judge import Rules
     from gapfinder.watch.model import CaptureState, TriggerKind
+    from gapfinder.watch.rules import Rules
 
 STEP = S // 20
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 
 from gapfinder.cost import Operation
-from gapfinder.doctor.comm.measured import CollectiveTime, Measured, PairTime, RankFacts
+from gapfinder.doctor.comm.measured import CollectiveTime, Measured, PairTime, ProbedRank
 from gapfinder.doctor.comm.session import Probed
 
 MB = 10**6
 SECOND = 10**9
 
 
-def rank(number: int, host: str, **changes) -> RankFacts:
+def rank(number: int, host: str, **changes) -> ProbedRank:
     facts = {
         "rank": number,
         "host": host,
@@ -25,7 +25,7 @@ def rank(number: int, host: str, **changes) -> RankFacts:
         "device": 0,
         "gpu": "NVIDIA H200",
     }
-    return RankFacts(**(facts | changes))
+    return ProbedRank(**(facts | changes))
 
 
 def pair(one: int, other: int, *, there: float, back: float | None = None, within: bool = False) -> PairTime:

@@ -12,9 +12,9 @@ from watched_trainings import surroundings
 
 from gapfinder.capture.nsys import find_nsys
 from gapfinder.watch import capturing, rank_levels, supervise
-from gapfinder.watch.judge import Rules
 from gapfinder.watch.nsys_options import session_options
 from gapfinder.watch.policy import CapturePolicy
+from gapfinder.watch.rules import Rules
 from gapfinder.watch.supervise import WatchRequest, watch_training
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Stage:
             training=self.training or times,
             name="train",
             rules=rules,
-            policy=policy or CapturePolicy(cool_down_s=0.001),
+            policy=policy or CapturePolicy(cool_down_ns=1_000_000),
             capture_steps=steps,
             options=session_options(nsys, nsys_args=()),
             keeps_history=keeps_history,

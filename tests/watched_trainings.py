@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapfinder.watch.record import read_record, read_state
+from gapfinder.watch.following import FollowedRecord
+from gapfinder.watch.record import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gapfinder.watch.following import WatchRecord
     from gapfinder.watch.model import WatchState
-    from gapfinder.watch.record import WatchRecord
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 60
@@ -64,7 +65,7 @@ class Watching:
         return state
 
     def record(self) -> WatchRecord:
-        return read_record(self.folder)
+        return FollowedRecord(self.folder).read("")
 
     def has_started(self) -> bool:
         """Whether the training runs and its watch has written its state."""

@@ -11,15 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dashboards.data.following import FollowedRecord
 from gapfinder.capture.proc import is_alive
+from gapfinder.watch.following import FollowedRecord
 from gapfinder.watch.record import EVENTS_NAME, STATE_NAME, TIMES_NAME, find_watches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gapfinder.watch.following import WatchRecord
     from gapfinder.watch.model import CaptureRecord, WatchState
-    from gapfinder.watch.record import WatchRecord
 
 _PROC = Path("/proc")
 _CLOCK_STEPS_S = 60.0

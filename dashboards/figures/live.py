@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dashboards.components.palette import Theme
+    from gapfinder.watch.following import WatchRecord
     from gapfinder.watch.model import CaptureRecord, TimesRow
-    from gapfinder.watch.record import WatchRecord
 
 MOST_RANKS, MOST_CAPTURES = 16, 200
 _MOST_POINTS, _MOST_OF_A_RANK = 2_400, 600

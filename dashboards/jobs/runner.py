@@ -20,7 +20,7 @@ from dashboards.store.records import JobState
 from dashboards.store.work import Work
 from gapfinder.errors import InputError
 from gapfinder.export.cache import remove_half_made
-from gapfinder.units import format_bytes, format_duration
+from gapfinder.units import NS_PER_S, format_bytes, format_duration
 
 if TYPE_CHECKING:
     from dashboards.jobs.limits import JobLimits
@@ -129,7 +129,7 @@ class Runner:
             return "cancelled"
         limit = self._limits
         if time.monotonic() - worker.started_s > limit.seconds:
-            longest = format_duration(round(limit.seconds * 1e9))
+            longest = format_duration(round(limit.seconds * NS_PER_S))
             return f"took longer than the {longest} that a job may take; make the profile of fewer files"
         if memory_of(worker.process.pid) > limit.memory_bytes:
             most = format_bytes(limit.memory_bytes)

@@ -28,7 +28,7 @@ from dashboards.pages.live_parts import (
     training_words,
 )
 from gapfinder.units import format_count, format_moment
-from gapfinder.watch.record import WatchRecord
+from gapfinder.watch.following import WatchRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

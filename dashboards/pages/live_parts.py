@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
+    from gapfinder.watch.following import WatchRecord
     from gapfinder.watch.model import CaptureRecord, Event, TimesRow, WatchState
-    from gapfinder.watch.record import WatchRecord
 
 _MOST_EVENTS = 200
 

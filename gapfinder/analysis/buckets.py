@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,7 +82,7 @@ def measure_buckets(
         lane=0,
         per_step=len(gradients) / len(known),
         start_into_backward=float(np.median((first - begins) / (ends - begins))),
-        after_backward_ns=round(float(np.median(after))),
+        after_backward_ns=ceil(float(np.median(after))),  # a bound of what is lost: half a ns is more than none
         backward_ns=round(float(np.median(ends - begins))),
         median_ns=round(float(np.median(gradients.ends - gradients.starts))),
         micro_steps=_micro_steps(*_matching(own, _WHOLE_PASS.fullmatch), steps=steps),

@@ -12,6 +12,7 @@ import pandas as pd
 from gapfinder.analysis.hints import OPERATIONS
 from gapfinder.analysis.tracks import NOT_KNOWN
 from gapfinder.cost import bus_factor
+from gapfinder.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_NS_PER_S = 1_000_000_000
 # NCCL's calls count what one rank contributes or gets; nccl-tests counts the whole array.
 _SIZED_BY_PART = frozenset({"AllGather", "ReduceScatter", "AllToAll", "Gather", "Scatter"})
 _PRICED = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv", "Broadcast", "Reduce"})
@@ -174,7 +174,7 @@ def _prices(
     """Return algorithm bandwidth, bus bandwidth and ideal time of each operation."""
     known = (sizes != NOT_KNOWN) & (ranks > 1) & (moving > 0)
     algorithm = np.full(len(sizes), np.nan)
-    algorithm[known] = sizes[known] / moving[known] * _NS_PER_S
+    algorithm[known] = sizes[known] / moving[known] * NS_PER_S
     factors = np.full(len(sizes), np.nan)
     codes, kinds = pd.factorize(ranks[known] * len(OPERATIONS) + operations[known])
     priced = [
@@ -182,7 +182,7 @@ def _prices(
         for count, operation in (divmod(kind, len(OPERATIONS)) for kind in kinds.tolist())
     ]
     factors[known] = np.array(priced, np.float64)[codes]
-    ideals = np.rint(factors * sizes * _NS_PER_S / bandwidths)
+    ideals = np.rint(factors * sizes * NS_PER_S / bandwidths)
     has_ideal = ~np.isnan(ideals)
     return algorithm, algorithm * factors, np.where(has_ideal, np.nan_to_num(ideals), NOT_KNOWN).astype(np.int64)
 

@@ -13,6 +13,7 @@ from gapfinder.analysis.idle_causes import host_times, launch_calls, longest_wai
 from gapfinder.analysis.intervals import Measure, intersect, merge, union
 from gapfinder.explanations import Cause, Evidence
 from gapfinder.tables import MEMSET
+from gapfinder.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.idle_causes import IdleParts, Launched
     from gapfinder.analysis.intervals import Int64s, Intervals
     from gapfinder.analysis.lanes import Operations
-
-_NS_PER_S = 1_000_000_000
 
 
 _ON_DEVICE = (Cause.HOST_TO_DEVICE_COPY, Cause.COPY, Cause.DEVICE_WAIT, Cause.GRAPH_UNKNOWN)
@@ -160,7 +159,7 @@ class Witness:
         return replace(
             evidence,
             copied_bytes=moved,
-            copy_bandwidth=moved * _NS_PER_S / time,
+            copy_bandwidth=moved * NS_PER_S / time,
             is_pageable=bool(self._is_pageable[rows].any()) if self._is_told[rows].any() else None,
         )
 

@@ -93,6 +93,16 @@ _SRUN = Launcher(
 _LAUNCHERS = {"torchrun": _TORCHRUN, "mpirun": _MPIRUN, "mpiexec": _MPIRUN, "orterun": _MPIRUN, "srun": _SRUN}
 
 
+def is_python(word: str) -> bool:
+    """Say whether a word of a command line is a Python, with or without a version and a folder."""
+    return _PYTHON.fullmatch(PurePath(word).name) is not None
+
+
+def find_python() -> str | None:
+    """Return the Python that a script without one is run with: the first on PATH; None where there is none."""
+    return next(filter(shutil.which, ("python", "python3")), None)
+
+
 def divide(command: Sequence[str]) -> Launch:
     """Return the parts of a command line."""
     kind, start = _kind(command)
@@ -152,7 +162,7 @@ def _kind(command: Sequence[str]) -> tuple[str | None, int]:
     if name in _LAUNCHERS:
         return name, 1
     modules = [at for at in range(1, len(command) - 1) if command[at] == "-m" and command[at + 1] in _TORCH_MODULES]
-    if _PYTHON.fullmatch(name) and modules and all(word.startswith("-") for word in command[1 : modules[0]]):
+    if is_python(name) and modules and all(word.startswith("-") for word in command[1 : modules[0]]):
         return "torchrun", modules[0] + 2
     return None, 0
 

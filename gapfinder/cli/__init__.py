@@ -2,7 +2,8 @@
 
 import sys
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of SIGINT."""
 
 
 def main() -> None:
@@ -13,4 +14,4 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.stderr.write("gapfinder: interrupted\n")
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)

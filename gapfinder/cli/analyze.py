@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
 from gapfinder.cli.terminal import text_layout
-from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
+from gapfinder.cli.workers import check_complete, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
 
 if TYPE_CHECKING:
+    from gapfinder.cli.workers import WorkersWanted
     from gapfinder.model import Analysis
 
 FORMATS = ("text", "json", "markdown", "html")
@@ -24,11 +25,7 @@ FORMATS = ("text", "json", "markdown", "html")
 
 @click.command(no_args_is_help=True)
 @click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@report_options(*FORMATS)
 @worker_options
 @measuring_options
 def analyze(  # noqa: PLR0913 (one for each option)
@@ -37,9 +34,7 @@ def analyze(  # noqa: PLR0913 (one for each option)
     form: str,
     output: Path | None,
     force: bool,
-    workers: int | None,
-    memory: str | None,
-    scheduler: str | None,
+    place: WorkersWanted,
     config: Path | None,
     **options: object,
 ) -> None:
@@ -53,15 +48,14 @@ def analyze(  # noqa: PLR0913 (one for each option)
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
-    expect_workers(profiles, workers=workers, scheduler=scheduler)
+    place.expect(profiles)
     files, inputs = given_profiles(profiles, config=config)
     if output is not None:
         check_output(output, inputs=inputs, force=force)
 
     from gapfinder.findings import explained
 
-    place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
-    measured = measured_files(files, settings=settings, workers=place)
+    measured = measured_files(files, settings=settings, place=place)
     analysis = explained(measured.analysis(settings=settings))
     put_report(partial(rendered, analysis, form=form), output=output, force=force)
     if not analysis.lanes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gapfinder import __version__
+from gapfinder.cli import INTERRUPTED
 from gapfinder.cli.analyze import analyze
 from gapfinder.cli.baseline import baseline
 from gapfinder.cli.capture_now import capture_now
@@ -34,8 +35,6 @@ from gapfinder.errors import GapfinderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_INTERRUPTED = 128 + signal.SIGINT
-
 
 @contextmanager
 def _errors_in_one_line(ctx: click.Context | None = None) -> Iterator[None]:
@@ -51,7 +50,7 @@ def _errors_in_one_line(ctx: click.Context | None = None) -> Iterator[None]:
         see = " See" if told.endswith("?") else "; see"
         _end(f"error: {told}{see} {_command(error.ctx, ctx)} --help", exit_code=error.exit_code)
     except KeyboardInterrupt:
-        _end("interrupted", exit_code=_INTERRUPTED)
+        _end("interrupted", exit_code=INTERRUPTED)
 
 
 def _command(told: click.Context | None, ours: click.Context | None) -> str:

@@ -11,6 +11,7 @@ import click
 
 from gapfinder.cli.completion import complete_compared
 from gapfinder.cli.gathering import gathered
+from gapfinder.cli.options import format_option
 from gapfinder.errors import InputError
 from gapfinder.settings import Settings, read_settings
 
@@ -120,9 +121,7 @@ _OPTIONS = (
         help="Compare although this differs; may be repeated.",
     ),
     store_option,
-    click.option(
-        "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-    ),
+    format_option(*FORMATS),
     click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output."),
     click.option(
         "--write",

@@ -5,15 +5,19 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
-from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
+from gapfinder.cli.workers import check_complete, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
+
+if TYPE_CHECKING:
+    from gapfinder.cli.workers import WorkersWanted
 
 
 class By(StrEnum):
@@ -35,11 +39,7 @@ FORMATS = ("text", "csv", "json")
     default=By.INSTANCE.value,
     help="What a row is; instance when not given.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@report_options(*FORMATS)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -56,9 +56,7 @@ def collectives(  # noqa: PLR0913 (one for each option)
     output: Path | None,
     force: bool,
     limit: int | None,
-    workers: int | None,
-    memory: str | None,
-    scheduler: str | None,
+    place: WorkersWanted,
     config: Path | None,
     **options: object,
 ) -> None:
@@ -69,15 +67,14 @@ def collectives(  # noqa: PLR0913 (one for each option)
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
-    expect_workers(profiles, workers=workers, scheduler=scheduler)
+    place.expect(profiles)
     files, inputs = given_profiles(profiles, config=config)
     if output is not None:
         check_output(output, inputs=inputs, force=force)
 
     from gapfinder.cli.collectives_output import not_measured, render
 
-    place = chosen_workers(files, workers=workers, memory=memory, scheduler=scheduler)
-    measured = measured_files(files, settings=settings, workers=place)
+    measured = measured_files(files, settings=settings, place=place)
     analysis, frame = measured.collectives(settings=settings)
     report = partial(render, analysis, frame, by=By(by), form=form, limit=limit)
     put_report(report, output=output, force=force)

@@ -10,7 +10,7 @@ import click
 
 from gapfinder.cli.check_options import store_option
 from gapfinder.cli.completion import complete_compared
-from gapfinder.cli.options import chosen_settings, measuring_options
+from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import load_profiles
 from gapfinder.cli.terminal import text_layout
@@ -33,11 +33,7 @@ ALLOWED = ("gpus", "ranks")
     help="Compare although this differs; may be repeated.",
 )
 @store_option
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output.")
-@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@report_options(*FORMATS)
 @measuring_options
 def diff(  # noqa: PLR0913 (one for each option)
     before: str,

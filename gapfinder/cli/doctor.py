@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gapfinder.cli.doctor_comm import comm_options, measured_report, require_comm
+from gapfinder.cli.options import format_option
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ _FAILED = 1
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json")), default="text", help="Kind of report; text when not given."
-)
+@format_option("text", "json")
 @click.option(
     "-o",
     "--output",
@@ -67,8 +66,10 @@ def doctor(  # noqa: PLR0913 (one for each option)
     else:
         require_comm(command, wanted=wanted)
         checks, report = _examined(output=output, deepspeed=deepspeed, nsys=nsys, form=form)
+    from gapfinder.doctor import Status
+
     click.echo(report, nl=False)
-    if any(check.status == "failure" for check in checks):
+    if any(check.status is Status.FAILURE for check in checks):
         raise click.exceptions.Exit(_FAILED)
 
 
@@ -83,10 +84,7 @@ def _examined(*, output: Path, deepspeed: Path | None, nsys: str | None, form: s
 
 def _shown(checks: Iterator[Check], *, machine: Machine) -> Iterator[Check]:
     """Pass checks on, and show on a terminal where they are: some wait for programs."""
-    from rich.console import Console
-
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status(f"Checking {machine.host_name}") as status:
+    with progress_line(f"Checking {machine.host_name}") as status:
         for check in checks:
             status.update(f"Checking {machine.host_name}: {check.area}")
             yield check

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from gapfinder.cli.gathering import gathered
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _as_json(probed: Probed) -> dict[str, Any] | None:
 
 def _request(command: tuple[str, ...], *, wanted: CommWanted) -> ProbeRequest:
     from gapfinder.doctor.comm import ProbeRequest
-    from gapfinder.units import parse_bytes, parse_duration
+    from gapfinder.units import NS_PER_S, parse_bytes, parse_duration
 
     if not command:
         raise InputError("--comm needs a launcher: gapfinder doctor --comm -- torchrun --nproc-per-node 8")
@@ -114,21 +114,21 @@ def _request(command: tuple[str, ...], *, wanted: CommWanted) -> ProbeRequest:
     if 0 in sizes:
         raise InputError("--sizes: nothing is sent with 0 bytes; write sizes such as 1kB,64MB")
     patience = parse_duration(wanted.patience or _PATIENCE)
-    if patience < 10**9:
+    if patience < NS_PER_S:
         raise InputError(f"--patience {wanted.patience}: ranks need a second to say that they live; write 1s or more")
-    return ProbeRequest(command=command, sizes=sizes, seconds=wanted.seconds or _SECONDS, patience_s=patience / 10**9)
+    return ProbeRequest(
+        command=command, sizes=sizes, seconds=wanted.seconds or _SECONDS, patience_s=patience / NS_PER_S
+    )
 
 
 def _probed(request: ProbeRequest) -> Probed:
     """Measure, and show on a terminal what is being done."""
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.cli.streams import say
     from gapfinder.doctor.comm import probe
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("Measuring") as status:
+    with progress_line("Measuring") as status:
         return probe(
             request,
             tell=lambda sentence: say(f"gapfinder: {sentence}"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gapfinder.cli.columns import in_columns
 from gapfinder.errors import visible
 from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gapfinder.doctor.comm import Measured
     from gapfinder.doctor.comm.judge import Kind
@@ -36,7 +37,7 @@ def _lines(measured: Measured) -> Iterator[str]:
         )
         for one in measured.collectives
     ]
-    yield from _table(rows)
+    yield from in_columns(rows)
     yield ""
     pairs: list[tuple[str, ...]] = [("pairs", "slowest", "median", "fastest", "latency")]
     pairs += [(_name(kind), *_speeds(kind), format_duration(kind.latency_ns)) for kind in judge(measured)]
@@ -44,7 +45,7 @@ def _lines(measured: Measured) -> Iterator[str]:
         pairs += [
             _row(pair) for pair in sorted(measured.pairs, key=lambda pair: (pair.bandwidth, pair.ranks))[:_SLOWEST]
         ]
-    yield from _table(pairs)
+    yield from in_columns(pairs)
     yield ""
 
 
@@ -60,10 +61,3 @@ def _speeds(kind: Kind) -> Iterator[str]:
 def _row(pair: PairTime) -> tuple[str, str, str, str, str]:
     name = "ranks {} and {}".format(*pair.ranks)
     return name, format_bandwidth(pair.bandwidth), "", "", format_duration(pair.latency_ns)
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()

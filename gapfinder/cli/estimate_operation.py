@@ -10,7 +10,7 @@ from gapfinder.cli.estimate_options import (
     NUMBER,
     compute,
     count,
-    format_option,
+    estimate_format_option,
     member,
     network_options,
     print_estimate,
@@ -58,7 +58,7 @@ def command(operation: Operation) -> click.Command:
     @_size_options
     @network_options
     @_schedule_options
-    @format_option
+    @estimate_format_option
     def bill(*, size_bytes: int, network: Network, schedule: Schedule, form: str) -> None:
         from gapfinder.cli.estimate_text import render_collective
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gapfinder.cli.gathering import Decorator, gathered
+from gapfinder.cli.options import format_option
 from gapfinder.cost import Algorithm
 from gapfinder.errors import InputError
 from gapfinder.estimate import Network
@@ -74,6 +75,4 @@ network_options = gathered(
     duration("--latency", "latency_ns", default="0ns", help="Of one hop; none when not given."),
     member("--algorithm", Algorithm, default="ring", help="Decides the hops; ring when not given."),
 )
-format_option = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text when not given."
-)
+estimate_format_option = format_option("text", "json")

@@ -8,7 +8,7 @@ from gapfinder.cli.estimate_options import (
     NUMBER,
     compute,
     count,
-    format_option,
+    estimate_format_option,
     member,
     network_options,
     print_estimate,
@@ -43,7 +43,7 @@ _request_options = gathered(
 @_model_options
 @network_options
 @_request_options
-@format_option
+@estimate_format_option
 def plan(*, request: PlanRequest, form: str) -> None:
     """Compare the ways to train a model: memory, communication and pipeline bubble.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.cli.estimate_text import table
+from gapfinder.cli.columns import in_columns
 from gapfinder.estimate.transfers import Behind
 from gapfinder.units import format_bytes, format_duration, format_share
 
@@ -40,17 +40,17 @@ def _plan(result: Plan) -> Iterator[str]:
     yield ""
     yield f"Memory of each card, of {format_bytes(request.memory_bytes)}"
     yield f"{each} + {each} + {dtype.optimizer_bytes} bytes a parameter: itself, its gradient, Adam's states ({dtype})."
-    yield from table(
-        ("strategy", "parameters", "gradients", "optimizer", "in all", "left"), map(_memory, result.choices)
-    )
+    headers: tuple[str, ...] = ("strategy", "parameters", "gradients", "optimizer", "in all", "left")
+    yield from in_columns([headers, *map(_memory, result.choices)])
     yield ""
     yield "Communication of each card in a step"
-    yield from table(("strategy", "sent", "time", "can hide behind", "bubble"), map(_communication, result.choices))
+    headers = ("strategy", "sent", "time", "can hide behind", "bubble")
+    yield from in_columns([headers, *map(_communication, result.choices)])
     if request.compute_ns is not None:
         yield ""
         yield f"A step with {format_duration(request.compute_ns)} of compute on each card"
         headers = ("strategy", "nothing hidden", "hidden at best", "step then")
-        yield from table(headers, map(_step, result.choices))
+        yield from in_columns([headers, *map(_step, result.choices)])
     yield ""
     yield from _remarks(result)
 

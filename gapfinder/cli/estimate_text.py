@@ -1,15 +1,16 @@
-"""The bill of one operation as plain text, and the tables of both estimates."""
+"""The bill of one operation as plain text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gapfinder.cli.columns import in_columns
 from gapfinder.cost import Operation
 from gapfinder.estimate.collective import Batch
 from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from gapfinder.estimate import CollectiveEstimate
     from gapfinder.estimate.collective import Scaling
@@ -21,15 +22,6 @@ _OF_GRADIENTS = (Operation.ALL_REDUCE, Operation.REDUCE_SCATTER)
 def render_collective(result: CollectiveEstimate) -> str:
     """Return the bill of one operation, and what it leaves of a step where the compute time is known."""
     return "".join(f"{line}\n" for line in _collective(result))
-
-
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lay out cells in columns, the first one to the left."""
-    grid = [headers, *rows]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    for first, *others in grid:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
 
 
 def _collective(result: CollectiveEstimate) -> Iterator[str]:
@@ -49,7 +41,8 @@ def _collective(result: CollectiveEstimate) -> Iterator[str]:
         )
         for part in result.stages
     ]
-    yield from table(("operation", "where", "ranks", "size", "sent per card", "bandwidth", "latency", "time"), rows)
+    headers = ("operation", "where", "ranks", "size", "sent per card", "bandwidth", "latency", "time")
+    yield from in_columns([headers, *rows])
     if result.accumulation > 1:
         yield ""
         each = format_duration(result.per_micro_step_ns)
@@ -74,7 +67,7 @@ def _scaling(result: CollectiveEstimate) -> Iterator[str]:
         for scaling in result.scaling
     ]
     headers = ("", "compute", "nothing hidden", "speed-up", "hidden at best", "step then", "speed-up")
-    yield from table(headers, rows)
+    yield from in_columns([headers, *rows])
     yield ""
     for scaling in result.scaling:
         yield _verdict(scaling, ranks=result.ranks)

@@ -8,7 +8,7 @@ import click
 
 from gapfinder.cli.completion import complete_metrics
 from gapfinder.cli.history_changes import accept, add, rm
-from gapfinder.cli.history_options import format_option, history_file, history_store_option, print_sheet
+from gapfinder.cli.history_options import history_file, history_store_option, print_sheet, sheet_format_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def history() -> None:
 @history.command("list")
 @click.option("--branch", help="Only the runs of this branch.")
 @history_store_option
-@format_option
+@sheet_format_option
 def list_(*, branch: str | None, store: Path | None, form: str) -> None:
     """List the runs, oldest first."""
     from gapfinder.compare.history import runs
@@ -38,7 +38,7 @@ def list_(*, branch: str | None, store: Path | None, form: str) -> None:
 @history.command(no_args_is_help=True)
 @click.argument("number", metavar="RUN", type=int)
 @history_store_option
-@format_option
+@sheet_format_option
 def show(number: int, *, store: Path | None, form: str) -> None:
     """Show one run: its metrics and findings."""
     from gapfinder.compare.history import find_run, metric_values
@@ -53,7 +53,7 @@ def show(number: int, *, store: Path | None, form: str) -> None:
 @click.argument("metric", default="overlap_ratio", shell_complete=complete_metrics)
 @click.option("--branch", default="main", help="Whose runs; main when not given.")
 @history_store_option
-@format_option
+@sheet_format_option
 def trend(metric: str, *, branch: str, store: Path | None, form: str) -> None:
     """Show a metric over runs, with marks where its level changed.
 

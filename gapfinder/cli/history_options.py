@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.options import format_option
 from gapfinder.cli.terminal import text_layout
 from gapfinder.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from gapfinder.render.history import Sheet
-
-FORMATS = ("text", "json", "markdown")
 
 history_store_option = click.option(
     "--store",
@@ -22,9 +21,7 @@ history_store_option = click.option(
     type=click.Path(path_type=Path),
     help="File of the history; the nearest .gapfinder/history.db upwards when not given.",
 )
-format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", help="Kind of report; text when not given."
-)
+sheet_format_option = format_option("text", "json", "markdown")
 
 
 def history_file(store: Path | None) -> Path:

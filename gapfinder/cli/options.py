@@ -21,6 +21,35 @@ def measuring_options(command: Command) -> Command:
     return command
 
 
+def format_option(*forms: str) -> Callable[[Command], Command]:
+    """Return the option that chooses the kind of report; the command takes it as `form`."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        help=f"Kind of report; {forms[0]} when not given.",
+    )
+
+
+def report_options(*forms: str) -> Callable[[Command], Command]:
+    """Return what adds the options of a report: its kind (`form`), its file (`output`), and `force`."""
+    options = (
+        format_option(*forms),
+        click.option(
+            "-o", "--output", type=click.Path(path_type=Path), help="File to write, in place of standard output."
+        ),
+        click.option("--force", is_flag=True, help="Overwrite the output file."),
+    )
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def chosen_settings(*, config: Path | None, **options: object) -> Settings:
     """Return what the options say, else the settings file, else the defaults."""
     given = {name.replace("_", "-"): value for name, value in options.items() if value not in (None, ())}

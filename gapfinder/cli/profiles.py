@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import visible
 
 if TYPE_CHECKING:
@@ -34,13 +34,11 @@ def _beside(profiles: Sequence[Path]) -> Iterator[Path]:
 
 def load_profiles(paths: Sequence[Path]) -> Iterator[Profile]:
     """Load one profile after the other, so that only one is in memory; a terminal shows which."""
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.load import load_profile
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+    with progress_line() as status:
         for number, path in enumerate(paths, start=1):
             status.update(f"Measuring {escape(visible(str(path)))} ({number} of {len(paths)})")
             yield load_profile(path)

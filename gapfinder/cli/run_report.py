@@ -13,6 +13,7 @@ from gapfinder.capture.folder import put_beside, write_whole
 from gapfinder.capture.outcome import Outcome, outcome_of, outcome_sentences
 from gapfinder.cli.recording import record_analysis
 from gapfinder.cli.streams import say
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import GapfinderError, InconclusiveError, InputError, NsysError, visible
 
 if TYPE_CHECKING:
@@ -116,14 +117,12 @@ def _write_results(analysis: Analysis, *, data: Path, page: Path) -> None:
 
 def _exported(reports: Sequence[Report], *, folder: Path, nsys: Nsys) -> list[tuple[Report, Path]]:
     """Return each report with its export beside it; a terminal shows which is under way."""
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.export import export_report
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
     exports = []
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+    with progress_line() as status:
         for number, report in enumerate(reports, start=1):
             status.update(f"Exporting {escape(visible(report.path.name))} ({number} of {len(reports)})")
             target = folder / f"{report.path.stem}.sqlite"

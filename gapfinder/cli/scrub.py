@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from gapfinder.cli.output import check_output, write_output
 from gapfinder.cli.streams import say
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InputError, visible
 from gapfinder.units import format_count, format_shown, parse_window
 
@@ -41,13 +41,10 @@ def scrub(report: Path, output: Path, *, window: str | None, words: tuple[str, .
         raise InputError(f"{output} would not be known as an export; name a file that ends in .sqlite")
     check_output(output, inputs=[report], force=force)
 
-    from rich.console import Console
-
     from gapfinder.scrub import scrub as copy
 
     def write(part: Path) -> None:
-        is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        with Console(stderr=True, quiet=not is_terminal).status("Copying"):
+        with progress_line("Copying"):
             copied = copy(report, part, window=times, words=words)
         for line in _told(copied):
             say(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import click
 
 from gapfinder.cli.profiles import folder_name
 from gapfinder.cli.streams import outlive_connections
+from gapfinder.cli.terminal import progress_console
 from gapfinder.errors import visible
 
 if TYPE_CHECKING:
@@ -46,12 +46,10 @@ def upload(profiles: tuple[Path, ...], *, to: str, name: str | None, token: str 
 @contextmanager
 def _progress(url: str) -> Iterator[Callable[[str, float | None], None]]:
     """Give what shows on a terminal what is being done and how far it is."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Progress(console=Console(stderr=True, quiet=not is_terminal), transient=True) as progress:
+    with Progress(console=progress_console(), transient=True) as progress:
         task = progress.add_task(f"waiting for {escape(visible(url))}", total=None)
 
         def told(stage: str, done: float | None) -> None:

@@ -12,10 +12,8 @@ from gapfinder.errors import InputError
 from gapfinder.units import parse_bytes, parse_duration, parse_ratio
 
 if TYPE_CHECKING:
-    from gapfinder.watch.judge import Rules
     from gapfinder.watch.policy import CapturePolicy
-
-_NS_PER_S = 1_000_000_000
+    from gapfinder.watch.rules import Rules
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,16 +36,16 @@ class WatchWanted:
 
     def rules(self) -> Rules:
         """Return when to capture."""
-        from gapfinder.watch.judge import Rules
+        from gapfinder.watch.rules import Rules
 
         return Rules(
             drift=_ratio("--drift", self.drift),
             lag=_ratio("--lag", self.lag),
-            sustained_s=parse_duration(self.sustained) / _NS_PER_S,
+            sustained_ns=parse_duration(self.sustained),
             stall_factor=self.stall,
-            stall_least_s=parse_duration(self.stall_least) / _NS_PER_S,
+            stall_least_ns=parse_duration(self.stall_least),
             at_steps=tuple(sorted(self.at_step)),
-            every_s=None if self.every is None else parse_duration(self.every) / _NS_PER_S,
+            every_ns=None if self.every is None else parse_duration(self.every),
             healthy_at=self.healthy_at or None,
         )
 
@@ -58,7 +56,7 @@ class WatchWanted:
         return CapturePolicy(
             most_captures=self.most_captures,
             most_bytes=parse_bytes(self.budget),
-            cool_down_s=parse_duration(self.cool_down) / _NS_PER_S,
+            cool_down_ns=parse_duration(self.cool_down),
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
+from gapfinder.cli.gathering import gathered
 from gapfinder.cli.streams import say
+from gapfinder.cli.terminal import progress_line
 from gapfinder.errors import InconclusiveError, InputError, visible
 
 if TYPE_CHECKING:
@@ -19,52 +20,50 @@ if TYPE_CHECKING:
     from gapfinder.cluster.workers import Workers
     from gapfinder.settings import Settings
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkersWanted:
+    """What a user wrote about where reports are measured."""
+
+    workers: int | None
+    memory: str | None
+    scheduler: str | None
+
+    def expect(self, profiles: Sequence[Path]) -> None:
+        """Let processes start to load their libraries before this one loads its own, where they are likely used."""
+        from gapfinder.cluster.workers import expect_processes
+
+        if self.scheduler is None:
+            expect_processes(profiles, count=self.workers)
+
+    def chosen(self, files: Sequence[Path]) -> Workers:
+        """Return where the reports are measured; InputError for options that exclude each other."""
+        from gapfinder.cluster.dask import DaskWorkers
+        from gapfinder.cluster.workers import local_workers
+        from gapfinder.units import parse_bytes
+
+        if self.scheduler is None:
+            memory = None if self.memory is None else parse_bytes(self.memory)
+            return local_workers(files, count=self.workers, memory=memory)
+        if self.workers is not None or self.memory is not None:
+            raise InputError(
+                "--workers and --memory are for this machine; with --scheduler, Dask's workers have their own"
+            )
+        return DaskWorkers(self.scheduler)
 
 
-def worker_options(command: Command) -> Command:
-    """Add the options; the command takes them as keyword arguments and hands them to `chosen_workers`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def expect_workers(profiles: Sequence[Path], *, workers: int | None, scheduler: str | None) -> None:
-    """Let processes start to load their libraries before this one loads its own, where they are likely to be used."""
-    from gapfinder.cluster.workers import expect_processes
-
-    if scheduler is None:
-        expect_processes(profiles, count=workers)
-
-
-def chosen_workers(
-    files: Sequence[Path], *, workers: int | None = None, memory: str | None = None, scheduler: str | None = None
-) -> Workers:
-    """Return where the options say that the reports are measured."""
-    from gapfinder.cluster.dask import DaskWorkers
-    from gapfinder.cluster.workers import local_workers
-    from gapfinder.units import parse_bytes
-
-    if scheduler is None:
-        return local_workers(files, count=workers, memory=None if memory is None else parse_bytes(memory))
-    if workers is not None or memory is not None:
-        raise InputError("--workers and --memory are for this machine; with --scheduler, Dask's workers have their own")
-    return DaskWorkers(scheduler)
-
-
-def measured_files(files: Sequence[Path], *, settings: Settings, workers: Workers) -> Measured:
+def measured_files(files: Sequence[Path], *, settings: Settings, place: WorkersWanted) -> Measured:
     """Measure reports; what is left out is said on stderr, and a terminal shows what is under way.
 
     Where nothing could be measured, the first report's error is raised.
     """
-    from rich.console import Console
     from rich.markup import escape
 
     from gapfinder.cluster.measuring import measure_files
     from gapfinder.units import format_count
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    with Console(stderr=True, quiet=not is_terminal).status("") as status:
+    workers = place.chosen(files)
+    with progress_line() as status:
 
         def watch(running: Sequence[Path], done: int) -> None:
             others = f" and {format_count(len(running) - 1, 'other')}" if len(running) > 1 else ""
@@ -87,7 +86,9 @@ def check_complete(measured: Measured) -> None:
         raise InconclusiveError(f"the report is about {count} of {count + len(measured.left_out)} files; see above")
 
 
-_OPTIONS = (
+worker_options = gathered(
+    "place",
+    WorkersWanted,
     click.option(
         "--workers",
         type=click.IntRange(min=1),

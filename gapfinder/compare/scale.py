@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from gapfinder.budget import Budget
 from gapfinder.compare.difference import Side, Unit
 from gapfinder.model import NO_COMMUNICATION
+from gapfinder.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gapfinder.compare.snapshot import LaneSnapshot
 
-SECOND_NS = 1_000_000_000
 _PARTS = tuple(field.name for field in fields(Budget) if field.name != "window_ns")
 
 
@@ -38,7 +38,7 @@ def side(lanes: Sequence[LaneSnapshot], *, unit: Unit) -> Side:
     if unit is Unit.STEP:
         budget = _scaled(steps, window_ns=round(Fraction(sum(lengths), len(lengths))))
     else:
-        budget = _scaled([lane.budget for lane in lanes], window_ns=SECOND_NS)
+        budget = _scaled([lane.budget for lane in lanes], window_ns=NS_PER_S)
     ratio, reason = overlap(lanes)
     return Side(
         budget=budget,

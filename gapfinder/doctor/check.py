@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gapfinder.units import runs_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -136,15 +138,12 @@ def numbered(noun: str, told: Iterable[tuple[int, str]]) -> str:
     together: dict[str, list[int]] = {}
     for number, text in told:
         together.setdefault(text, []).append(number)
-    return "; ".join(f"{noun}{'s'[: len(numbers) > 1]} {ranges(numbers)}: {text}" for text, numbers in together.items())
+    return "; ".join(
+        f"{noun}{'s' if len(numbers) > 1 else ''} {ranges(numbers)}: {text}" for text, numbers in together.items()
+    )
 
 
 def ranges(numbers: Sequence[int]) -> str:
     """Return numbers as a list of ranges ("0-3, 7"), as the kernel lists CPUs."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    runs = runs_of(sorted(set(numbers)))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

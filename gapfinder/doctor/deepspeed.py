@@ -26,6 +26,7 @@ AUTO = "auto"
 _STAGES = (0, 1, 2, 3)
 _LARGEST_FILE = 10_000_000
 _BATCH, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+_CONSISTENT = "Global batch = micro batch x accumulation x ranks: correct one of them."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +54,7 @@ def read_configuration(path: Path, *, world_size: int | None) -> Configuration:
     """Read a configuration; InputError where it is none."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{path} is too large for a DeepSpeed configuration")
+            raise InputError(f"{path} is too large for a DeepSpeed configuration; name its JSON file")
         whole = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
@@ -88,17 +89,17 @@ def _consistent(given: Mapping[str, int], *, world: int | None) -> Verdict:
     if world is not None and batch % (each * world):
         return failure(
             f"{told}, {world} ranks: {each * world:,} does not divide the batch",
-            advice="Global batch = micro batch x accumulation x ranks: correct one of them.",
+            advice=_CONSISTENT,
         )
     if micro and steps and world is not None and batch != each * world:
         return failure(
             f"{told}, {world} ranks: {each * world:,} and not {batch:,}",
-            advice="Global batch = micro batch x accumulation x ranks: correct one of them.",
+            advice=_CONSISTENT,
         )
     if batch % each:
         return failure(
             f"{told}: {each:,} does not divide the batch",
-            advice="Global batch = micro batch x accumulation x ranks: correct one of them.",
+            advice=_CONSISTENT,
         )
     if world is None and micro and steps:
         return ok(f"{told}: right for {format_count(batch // each, 'rank')} (WORLD_SIZE is not set)")

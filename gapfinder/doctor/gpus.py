@@ -18,7 +18,7 @@ from gapfinder.doctor.check import (
 )
 from gapfinder.doctor.nvidia_smi import ask_smi, smi_report
 from gapfinder.doctor.visible import VARIABLE, each, judged_gpus, visible
-from gapfinder.units import format_bytes
+from gapfinder.units import format_bytes, format_count
 
 if TYPE_CHECKING:
     from gapfinder.doctor.machine import Machine
@@ -93,7 +93,7 @@ def _memory(machine: Machine) -> Verdict:
         share = f"{format_bytes(used * _MIB)} of {format_bytes(total * _MIB)} in use"
         if used <= _OWN_MIB and not processes:
             return ok(share)
-        holders = f" by {processes} process{'es'[: 2 * (processes > 1)]}" if processes else ""
+        holders = f" by {format_count(processes, 'process')}" if processes else ""
         advice = "Somebody's job or the rest of a killed one: see `nvidia-smi`, and end it or choose another machine."
         return warning(share + holders, advice=advice)
 

@@ -51,9 +51,14 @@ class _Card:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Port:
-    """A port of an InfiniBand or RoCE card."""
+    """A port of an InfiniBand or RoCE card.
+
+    Attributes:
+        folder: what the kernel tells of it.
+    """
 
     name: str
+    folder: str
     board: str
     layer: str
     state: str
@@ -163,6 +168,7 @@ def _port(machine: Machine, card: str, port: str) -> _Port:
     parsed = _RATE.match(rate)
     return _Port(
         name=f"{card}:{port}",
+        folder=folder,
         board=machine.read(f"{_INFINIBAND}/{card}/board_id") or card,
         layer=machine.read(f"{folder}/link_layer") or "",
         state=(machine.read(f"{folder}/state") or "unknown").partition(": ")[2] or "unknown",
@@ -210,9 +216,7 @@ def _port_errors(machine: Machine) -> Verdict:
     verdicts: list[Verdict] = []
     ports = _ports(machine)
     for port in ports:
-        card, _, number = port.name.partition(":")
-        folder = f"{_INFINIBAND}/{card}/ports/{number}/counters"
-        counts = {name: machine.read(f"{folder}/{name}") or "" for name in _ERRORS}
+        counts = {name: machine.read(f"{port.folder}/counters/{name}") or "" for name in _ERRORS}
         if not any(count.isdigit() for count in counts.values()):
             verdicts.append(not_checked(f"{port.name} tells no counters"))
         told = ", ".join(f"{name} {int(count):,}" for name, count in counts.items() if count.isdigit() and int(count))

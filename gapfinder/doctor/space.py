@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.doctor.check import Area, Question, Verdict, failure, not_checked, ok, warning
-from gapfinder.units import format_bytes, format_count
+from gapfinder.units import BYTES_PER_GB, format_bytes, format_count
 
 if TYPE_CHECKING:
     from gapfinder.doctor.machine import Machine, Space
 
-_GB = 10**9
-_TOO_LITTLE, _LITTLE = _GB, 10 * _GB
+_TOO_LITTLE, _LITTLE = BYTES_PER_GB, 10 * BYTES_PER_GB
 _FEW_INODES, _TOO_FEW_INODES = 100_000, 5_000
 # What Docker gives a container that does not ask for more.
 _DOCKER_DEFAULT = 64 * 2**20
-_SHARED_LITTLE = 2 * _GB
+_SHARED_LITTLE = 2 * BYTES_PER_GB
 SHARED = Path("/dev/shm")  # noqa: S108 (read only)
 _TEMPORARY = Path("/tmp")  # noqa: S108 (read only)
 

@@ -155,8 +155,8 @@ def _offloaded_optimizer(configuration: Configuration) -> Verdict:
     if device is None:
         return ok("optimizer states stay on the GPU")
     told = f"optimizer states and step on {device}: with Adam 12 bytes a parameter less on the GPU, and longer steps"
-    pinned = "" if settings.get("pin_memory") or device != "cpu" else " Set pin_memory to true: copies then overlap."
-    return warning(told, advice=f"Use it only where the model does not fit: more cards or stage 3 first.{pinned}")
+    advice = "Use it only where the model does not fit: more cards or stage 3 first."
+    return warning(told, advice=advice + _on_pinning(device, settings))
 
 
 def _offloaded_parameters(configuration: Configuration) -> Verdict:
@@ -167,11 +167,14 @@ def _offloaded_parameters(configuration: Configuration) -> Verdict:
         return ok("parameters stay on the GPU")
     if configuration.stage != _PARAMETERS:
         return failure(f"parameters on {device} in stage {configuration.stage}", advice="Only stage 3 can: remove it.")
-    pinned = "" if settings.get("pin_memory") or device != "cpu" else " Set pin_memory to true: copies then overlap."
     return warning(
         f"parameters on {device}: all pass over PCIe{' and the disk' * (device == 'nvme')} in forward and in backward",
-        advice=f"Use it only where nothing else makes the model fit.{pinned}",
+        advice="Use it only where nothing else makes the model fit." + _on_pinning(device, settings),
     )
+
+
+def _on_pinning(device: str, settings: Mapping[str, object]) -> str:
+    return "" if settings.get("pin_memory") or device != "cpu" else " Set pin_memory to true: copies then overlap."
 
 
 def _no_object(configuration: Configuration, name: str) -> Verdict:

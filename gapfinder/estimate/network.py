@@ -96,11 +96,11 @@ def stages(operation: Operation, *, size_bytes: int, group: Group, network: Netw
         scope = Scope.ALL if network.nodes == 1 else Scope.INSIDE if group.nodes == 1 else Scope.BETWEEN
         parts = [(operation, scope, size_bytes)]
     else:
-        parts = _hierarchical(operation, size_bytes, group)
-    return tuple(_stage(part, scope, size, group, network) for part, scope, size in parts)
+        parts = _hierarchical(operation, size=size_bytes, group=group)
+    return tuple(_stage(part, scope=scope, size=size, group=group, network=network) for part, scope, size in parts)
 
 
-def _hierarchical(operation: Operation, size: int, group: Group) -> list[tuple[Operation, Scope, int]]:
+def _hierarchical(operation: Operation, *, size: int, group: Group) -> list[tuple[Operation, Scope, int]]:
     inside, between = Scope.INSIDE, Scope.BETWEEN
     scatter, gather, shard = Operation.REDUCE_SCATTER, Operation.ALL_GATHER, -(-size // group.local)
     ways = {
@@ -113,7 +113,7 @@ def _hierarchical(operation: Operation, size: int, group: Group) -> list[tuple[O
     return ways.get(operation, [(operation, Scope.ALL, size)])
 
 
-def _stage(operation: Operation, scope: Scope, size: int, group: Group, network: Network) -> Stage:
+def _stage(operation: Operation, *, scope: Scope, size: int, group: Group, network: Network) -> Stage:
     ranks = {Scope.INSIDE: group.local, Scope.BETWEEN: group.nodes}.get(scope, group.ranks)
     bandwidth = network.link(scope)
     latency = network.latency_ns * hops(operation, ranks=ranks, algorithm=network.algorithm)

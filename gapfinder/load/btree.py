@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 Octets = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
 
 TABLE_LEAF = 0x0D
 SMALLEST_CELL = 4

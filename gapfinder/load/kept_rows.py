@@ -14,12 +14,9 @@ from gapfinder.tables import CALLS, KERNELS, PROCESS_MASK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    from gapfinder.load.btree import Integers
+    from gapfinder.load.btree import Bools, Integers
     from gapfinder.load.runs import Runs
 
-    Bools = NDArray[np.bool_]
 
 ByName = Callable[[Iterable[str]], list[bool]]
 """Says for each of some names whether something holds for it."""

@@ -26,14 +26,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from gapfinder.load.btree import Integers
+    from gapfinder.load.btree import Bools, Integers
     from gapfinder.load.database import Database
     from gapfinder.load.places import Place
     from gapfinder.load.profile import Profile
 
-    Bools = NDArray[np.bool_]
 
 _LIMITS = np.iinfo(np.int64)
 

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from gapfinder.load.texts import decode, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gapfinder.load.btree import Integers
-
-Booleans = NDArray[np.bool_]
+    from gapfinder.load.btree import Bools, Integers
 
 UNNAMED = "<unnamed>"
 """Stands for a name that the report does not tell."""
@@ -34,11 +31,11 @@ class Names:
         """Take texts as stored: not always UTF-8, and empty where there is no name."""
         return cls(codes, tuple(decode(text) or None for text in texts))
 
-    def where(self, holds: Iterable[bool]) -> Booleans:
+    def where(self, holds: Iterable[bool]) -> Bools:
         """Which rows have a text for which something holds; it is told per text."""
         return np.fromiter(holds, np.bool_, len(self.texts))[self.codes]
 
-    def is_missing(self) -> Booleans:
+    def is_missing(self) -> Bools:
         """Which rows have no name."""
         return self.where(text is None for text in self.texts)
 
@@ -47,7 +44,7 @@ class Names:
         codes = np.where(self.is_missing(), other.codes + len(self.texts), self.codes)
         return Names(codes, self.texts + other.texts)
 
-    def at(self, rows: Booleans) -> Names:
+    def at(self, rows: Bools) -> Names:
         """Return the names of some rows."""
         return Names(self.codes[rows], self.texts)
 

@@ -13,12 +13,9 @@ from gapfinder.load.times import LongestSum
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
-    from gapfinder.load.btree import Integers
+    from gapfinder.load.btree import Bools, Integers
     from gapfinder.load.database import Database
 
-    Bools = NDArray[np.bool_]
     Read = Callable[[Database], pd.DataFrame]
 
 ROWS_PER_SAMPLE = 64

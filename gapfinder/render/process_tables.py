@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.words import process_name
 from gapfinder.processes import Phase
-from gapfinder.render.table import Column, Kind, Table, left_out
+from gapfinder.render.table import NOTHING, Column, Kind, Table, left_out
 from gapfinder.units import format_count, format_duration, format_share, format_time
 
 if TYPE_CHECKING:
     from gapfinder.model import Analysis
     from gapfinder.processes import HostSteps, TrainingProcess
 
-_NOTHING = "-"
 _SLOWEST = "those with slow or long steps"
 
 
@@ -72,7 +71,7 @@ def _process_table(analysis: Analysis, *, limit: int) -> Table:
             (
                 process_name(analysis, index),
                 str(process.pid),
-                *((process.host or _NOTHING,) if hosts and not on else ()),
+                *((process.host or NOTHING,) if hosts and not on else ()),
                 *((process.file,) if has_files else ()),
                 *_statistics(process.steps),
                 *((_micro_steps(process),) if has_micro else ()),
@@ -84,7 +83,7 @@ def _process_table(analysis: Analysis, *, limit: int) -> Table:
 
 def _statistics(steps: HostSteps | None) -> tuple[str, ...]:
     if steps is None:
-        return ("0", *[_NOTHING] * 4)
+        return ("0", *[NOTHING] * 4)
     counts = (format_count(steps.count), format_count(steps.dropped))
     return (*counts, *(format_duration(ns) for ns in (steps.mean_ns, steps.p50_ns, steps.p99_ns)))
 
@@ -93,7 +92,7 @@ def _micro_steps(process: TrainingProcess) -> str:
     """Return how many micro-steps a step has ("4", "3 to 4")."""
     counts = {step.micro_steps for step in process.steps.items} if process.steps else set()
     if not counts:
-        return _NOTHING
+        return NOTHING
     return str(*counts) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
 

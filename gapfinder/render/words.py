@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 """What a table cell says where a sentence says "not measured: reason"."""
 
+UNKNOWN_GPU = "GPU of unknown name"
 ELLIPSIS = "…"
 _COMMIT_SHOWN = 12
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -56,7 +57,7 @@ def _gpu_names(analysis: Analysis) -> list[str]:
     """Return each GPU model, with its lanes where there are several models."""
     lanes: dict[str, list[int]] = {}
     for index, lane in enumerate(analysis.lanes):
-        lanes.setdefault(lane.gpu_name or "GPU of unknown name", []).append(index)
+        lanes.setdefault(lane.gpu_name or UNKNOWN_GPU, []).append(index)
     if len(lanes) == 1:
         return list(lanes)
     return [f"{name} ({lane_names(analysis, indices)})" for name, indices in lanes.items()]

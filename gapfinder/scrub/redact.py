@@ -69,6 +69,7 @@ _PATTERNS: tuple[tuple[Revealing, str], ...] = (
     (Revealing.IDENTIFIER, rf"(?<!{_HEX}){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!{_HEX})"),
 )
 _SHORTEST_WORD = 3
+_MOST_KNOWN = 100_000  # texts that are remembered: kernels and ranges repeat theirs
 _TELL_NOTHING = frozenset({"root", "localhost", "none", "unknown"})
 
 
@@ -84,7 +85,6 @@ class Redactor:
     """Rewrites texts; keeps in mind what it took out, so that the same thing gets the same number."""
 
     def __init__(self, words: Iterable[Word] = ()) -> None:
-        self._kinds: list[Revealing] = []
         self._numbers: dict[tuple[Revealing, str], int] = {}
         self._count: Counter[Revealing] = Counter()
         self._known: dict[bytes, str] = {}
@@ -138,7 +138,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return re.fullmatch(rf"{_HEX}{{2}}(?::{_HEX}{{2}}){{5,7}}", text) is not None
     return True
-
-
-_MOST_KNOWN = 100_000
-"""Texts that are remembered: kernels and ranges repeat theirs."""

@@ -16,7 +16,6 @@ STARTUP_FOLDER = Path(__file__).parent / "startup"
 STATUS_VARIABLE = "GAPFINDER_HOOK_STATUS"
 WINDOW_VARIABLE = "GAPFINDER_HOOK_WINDOW"
 WATCH_VARIABLE = "GAPFINDER_HOOK_WATCH"
-SWITCH_VARIABLE = "GAPFINDER_HOOK"  # "off" turns the hook off in the processes that have it
 
 # nsys's --nvtx-capture: the hook's range in any domain, because torch.cuda.nvtx knows no domains.
 CAPTURE_RANGE = "gapfinder capture@*"

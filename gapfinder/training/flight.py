@@ -46,7 +46,7 @@ class FlightLog:
     def lines(self, *, reason: str, error: str, ranks: Ranks, threads: Iterable[str]) -> Iterable[str]:
         """Return JSON lines: first what ended the training and where, then its last steps, then its threads."""
         now = self._clock()
-        yield _json(
+        yield json.dumps(
             {
                 "reason": reason,
                 "traceback": error,
@@ -60,9 +60,9 @@ class FlightLog:
             }
         )
         for step in self._steps:
-            yield _json(step)
+            yield json.dumps(step)
         for text in threads:
-            yield _json({"thread": text})
+            yield json.dumps({"thread": text})
 
 
 def thread_stacks() -> list[str]:
@@ -75,7 +75,3 @@ def thread_stacks() -> list[str]:
         for ident, frame in frames
         if names.get(ident) != OWN_THREAD
     ]
-
-
-def _json(values: Mapping[str, object]) -> str:
-    return json.dumps(values)

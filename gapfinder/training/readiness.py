@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from gapfinder.errors import SelfCheckError
 from gapfinder.training.own_facts import GpuFacts, RankFacts, own_facts
 from gapfinder.training.ranks import own_ranks
-from gapfinder.units import format_bytes, format_count, format_numbers
+from gapfinder.units import BYTES_PER_GB, format_bytes, format_count, format_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_HOTTEST_C = 85
 _VERSIONS = {"python": "Python", "torch": "torch", "cuda": "CUDA of torch", "nccl": "NCCL"}
-_GB = 10**9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,11 @@ class SelfCheck:
 
 
 def self_check(
-    *, gpus: int | None = None, hottest_c: int = 85, free_temporary_bytes: int = _GB, is_strict: bool = True
+    *,
+    gpus: int | None = None,
+    hottest_c: int = _HOTTEST_C,
+    free_temporary_bytes: int = BYTES_PER_GB,
+    is_strict: bool = True,
 ) -> SelfCheck:
     """Return what all ranks see of GPUs, versions, hosts and temporary space; call it once the process group is there.
 
@@ -60,7 +64,7 @@ def self_check(
 
 
 def disagreements(
-    check: SelfCheck, *, gpus: int | None = None, hottest_c: int = 85, free_temporary_bytes: int = _GB
+    check: SelfCheck, *, gpus: int | None = None, hottest_c: int = _HOTTEST_C, free_temporary_bytes: int = BYTES_PER_GB
 ) -> tuple[str, ...]:
     """Return what differs among the ranks and what they lack; the arguments are those of `self_check`."""
     return (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.capture.proc import is_alive
 from gapfinder.errors import NsysError
-from gapfinder.units import format_duration
+from gapfinder.units import NS_PER_S, format_duration
 from gapfinder.watch.examine import REPORT, Task, read_examined, start_examining
 from gapfinder.watch.model import CaptureRecord, CaptureState, TriggerKind
 from gapfinder.watch.times import whole_steps
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from gapfinder.watch.session import NsysSession
 
 CAPTURES = "captures"
-LOG = "watch.log"
+WATCH_LOG = "watch.log"
 _ANALYSIS = "the analysis"
-_NS_PER_S = 1_000_000_000
 _START_S, _STOP_S, _EXAMINE_S = 60.0, 900.0, 1800.0
 _STALL_S = 15.0  # of a stall, when no step may end: what stands still shows at once
 _LEAST_S, _TIMES_USUAL = 60.0, 4
@@ -117,7 +116,7 @@ class Capture:
         self.has_report = True
         first, end = self._whole(open_ns, close_ns)
         self.record = replace(self.record, state=CaptureState.ANALYSING, first_step=first, end_step=end)
-        examining = start_examining(self._task(), log=self._setting.folder / LOG)
+        examining = start_examining(self._task(), log=self._setting.folder / WATCH_LOG)
         yield from self._done(examining, what=_ANALYSIS, limit_s=_EXAMINE_S)
         self._examined()
 
@@ -135,9 +134,9 @@ class Capture:
         """Return how long to wait for the steps."""
         trigger = self.record.trigger
         if trigger.kind is TriggerKind.STALL:
-            return _STALL_S * _NS_PER_S
+            return _STALL_S * NS_PER_S
         usual_ns = self._setting.steps * max(trigger.before_ns or 0, trigger.now_ns or 0)
-        return max(_LEAST_S * _NS_PER_S, _TIMES_USUAL * usual_ns)
+        return max(_LEAST_S * NS_PER_S, _TIMES_USUAL * usual_ns)
 
     def _done(self, process: subprocess.Popen[bytes], *, what: str, limit_s: float) -> Iterator[None]:
         """Wait for a process; raises NsysError where it fails or takes too long, and then ends it."""
@@ -147,7 +146,7 @@ class Capture:
             if time.monotonic() > deadline:
                 _end(process)
                 raise NsysError(
-                    f"{what} took longer than {format_duration(round(limit_s * _NS_PER_S))}; {self._advice(what)}"
+                    f"{what} took longer than {format_duration(round(limit_s * NS_PER_S))}; {self._advice(what)}"
                 )
             yield
         if process.returncode:
@@ -155,7 +154,7 @@ class Capture:
 
     def _advice(self, what: str) -> str:
         if what == _ANALYSIS:
-            return f"{LOG} may say why, and `gapfinder analyze {self.record.folder}/{REPORT}` tries again"
+            return f"{WATCH_LOG} may say why, and `gapfinder analyze {self.record.folder}/{REPORT}` tries again"
         return f"nsys said last: {self._setting.session.last_words()}"
 
     def _has_enough(self, open_ns: int) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.errors import InputError
+from gapfinder.units import NS_PER_S
 from gapfinder.watch import reasons
 from gapfinder.watch.model import Trigger, TriggerKind
 from gapfinder.watch.rank_levels import RankLevels, Sustained
@@ -18,47 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gapfinder.training.step_stream import RankSteps
+    from gapfinder.watch.rules import Rules
 
-_NS_PER_S = 1_000_000_000
 _FAULTS = (TriggerKind.DRIFT, TriggerKind.LAG)
-_PATIENCE_NS = 3 * _NS_PER_S
+_PATIENCE_NS = 3 * NS_PER_S
 _PATIENCE_STEPS = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
-    """When a capture is taken.
-
-    Attributes:
-        drift: by how much steps must get longer, as a ratio to what is usual.
-        lag: by how much a rank's time outside backward must exceed the median of the others'.
-        sustained_s, sustained_steps: for how long either must last, both.
-        skip: steps at the start of a process that are not looked at.
-        stall_factor, stall_least_s: a stall is no step for this many times p99, for this long, and for twice as long as
-            the longest step so far.
-        at_steps: capture from these steps on.
-        every_s: capture this often; None for never.
-        healthy_at: capture once from this step on while all is as usual; None for never.
-    """
-
-    drift: float = 0.20
-    lag: float = 0.20
-    sustained_s: float = 10.0
-    sustained_steps: int = 5
-    skip: int = 10
-    stall_factor: float = 5.0
-    stall_least_s: float = 120.0
-    at_steps: tuple[int, ...] = ()
-    every_s: float | None = None
-    healthy_at: int | None = 1_000
-
-    def __post_init__(self) -> None:
-        """Refuse what can never, or always, be met."""
-        for name in ("drift", "lag", "sustained_s", "sustained_steps", "stall_factor", "stall_least_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
-        if self.every_s is not None and not 0 < self.every_s < float("inf"):
-            raise InputError(f"every_s must be above 0, not {self.every_s}")
 
 
 class Judge:
@@ -70,7 +33,7 @@ class Judge:
             drift=rules.drift,
             lag=rules.lag,
             steps=rules.sustained_steps,
-            ns=round(rules.sustained_s * _NS_PER_S),
+            ns=rules.sustained_ns,
         )
         self._ranks: dict[int, RankLevels] = {}
         self._present: list[RankLevels] = []
@@ -92,8 +55,8 @@ class Judge:
     def see(self, ranks: Sequence[RankSteps], *, now_ns: int) -> None:
         """Take in what is new of every process that still runs; of two of one rank the later one counts."""
         self._now_ns = now_ns
-        if self._due_ns is None and self._rules.every_s is not None:
-            self._due_ns = now_ns + round(self._rules.every_s * _NS_PER_S)
+        if self._due_ns is None and self._rules.every_ns is not None:
+            self._due_ns = now_ns + self._rules.every_ns
         latest: dict[int, RankSteps] = {}
         for steps in sorted(ranks, key=lambda one: one.begun_at_ns):
             latest[steps.rank] = steps
@@ -135,8 +98,8 @@ class Judge:
             self._is_healthy_taken = True
         elif trigger.kind is TriggerKind.STEP:
             del self._at_steps[: bisect_right(self._at_steps, trigger.step + 1)]
-        elif self._rules.every_s is not None:
-            self._due_ns = self._now_ns + round(self._rules.every_s * _NS_PER_S)
+        elif self._rules.every_ns is not None:
+            self._due_ns = self._now_ns + self._rules.every_ns
 
     @property
     def _step(self) -> int:
@@ -200,5 +163,5 @@ class Judge:
         if is_due and all(rank.is_usual for rank in running):
             return reasons.healthy(usual_ns=self.usual_ns, step=step)
         if self._due_ns is not None and self._now_ns >= self._due_ns:
-            return reasons.schedule(every_s=self._rules.every_s or 0.0, step=step)
+            return reasons.schedule(every_ns=self._rules.every_ns or 0, step=step)
         return None

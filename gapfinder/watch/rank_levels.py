@@ -37,6 +37,22 @@ class Sustained:
         return Level(log(1 + rise), sustained_ns=self.ns, sustained_steps=self.steps, least=least)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gathered:
+    """Half a second of steps, or one long step.
+
+    Attributes:
+        step_ns, apart_ns: the typical step, and its time outside backward.
+        steps: how many there were.
+        spent_ns: how long they took together.
+    """
+
+    step_ns: float
+    apart_ns: float
+    steps: int
+    spent_ns: int
+
+
 class RankLevels:
     """What is known of one process of a rank."""
 
@@ -100,8 +116,8 @@ class RankLevels:
         self.learn_steps_anew()
         self.lag_level.learn_anew()
 
-    def see(self, steps: tuple[Step, ...], *, spans: Spans) -> Iterator[tuple[float, float, int, int]]:
-        """Take in steps; yield (step, apart, steps, their time) of each half second that they fill."""
+    def see(self, steps: tuple[Step, ...], *, spans: Spans) -> Iterator[Gathered]:
+        """Take in steps; yield what each half second that they fill has gathered."""
         self.last = steps[-1]
         is_calm = not spans.touch(steps[0].ended_at_ns - (steps[0].duration_ns or 0), steps[-1].ended_at_ns)
         for step in steps:
@@ -116,32 +132,31 @@ class RankLevels:
             if self._gathered_ns >= _GATHER_NS:
                 yield self._take()
 
-    def hold_against(self, others_ns: float | None, gathered: tuple[float, float, int, int]) -> None:
+    def hold_against(self, others_ns: float | None, gathered: Gathered) -> None:
         """Judge what `see` yielded; `others_ns` is the time outside backward of the others, None without any."""
-        step_ns, apart_ns, steps, spent_ns = gathered
-        self.step_level.add(log(max(step_ns, 1.0)), steps=steps, spent_ns=spent_ns)
+        self.step_level.add(log(max(gathered.step_ns, 1.0)), steps=gathered.steps, spent_ns=gathered.spent_ns)
         usual = self.usual_ns
         if usual is not None:
             self.lowest_ns = usual if self.lowest_ns is None else min(usual, self.lowest_ns)
         if others_ns is None:
             return
         self._others_ns = others_ns
-        over = apart_ns - others_ns
+        over = gathered.apart_ns - others_ns
         share = min(over / max(others_ns, 1.0), self._lag_per_share * over / max(median(self._recent_steps), 1.0))
-        self.lag_level.add(log(1 + max(share, -0.9)), steps=steps, spent_ns=spent_ns)
+        self.lag_level.add(log(1 + max(share, -0.9)), steps=gathered.steps, spent_ns=gathered.spent_ns)
 
-    def _take(self) -> tuple[float, float, int, int]:
+    def _take(self) -> Gathered:
         durations = [step.duration_ns or 0 for step in self._gathered]
-        gathered = (
-            _typical(durations),
-            _typical([step.apart_ns for step in self._gathered]),
-            len(durations),
-            self._gathered_ns,
+        gathered = Gathered(
+            step_ns=_typical(durations),
+            apart_ns=_typical([step.apart_ns for step in self._gathered]),
+            steps=len(durations),
+            spent_ns=self._gathered_ns,
         )
         self.durations.extend(durations)
         self.longest_ns = max(self.longest_ns, *durations)
-        self._recent_steps.append(gathered[0])
-        self._recent.append(gathered[1])
+        self._recent_steps.append(gathered.step_ns)
+        self._recent.append(gathered.apart_ns)
         self._drop()
         return gathered
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from gapfinder.watch.rank_levels import RankLevels
 
-_NS_PER_S = 1_000_000_000
-
 
 def lag(rank: RankLevels, *, step: int) -> Trigger:
     """Return the trigger for a rank that lags."""
@@ -58,7 +56,7 @@ def healthy(*, usual_ns: int | None, step: int) -> Trigger:
     )
 
 
-def schedule(*, every_s: float, step: int) -> Trigger:
+def schedule(*, every_ns: int, step: int) -> Trigger:
     """Return the trigger of a schedule."""
-    every = format_duration(round(every_s * _NS_PER_S))
+    every = format_duration(every_ns)
     return Trigger(kind=TriggerKind.SCHEDULE, step=step, sentence=f"a capture was due, one every {every}")

@@ -1,46 +1,30 @@
-"""The folder that a watch leaves: its state, the step times and the events. No trouble with it stops the training."""
+"""Writes the folder that a watch leaves: state, step times and events. No trouble with it stops the training."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gapfinder.watch.decoding import decode_lines, decode_state
-from gapfinder.watch.model import Event, TimesRow, WatchState
+from gapfinder.watch.model import TimesRow
 from gapfinder.watch.thinning import thin_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from gapfinder.watch.model import Event, WatchState
+
 STATE_NAME = "watch.json"
 TIMES_NAME = "times.jsonl"
 EVENTS_NAME = "events.jsonl"
-MOST_TIMES = 5_000
-"""Rows of one rank that `read_record` returns; where there are more, neighbours are merged."""
+LARGEST_READ = 32 * 1024 * 1024
+"""Bytes of a file that are read at once: of a longer one the end."""
 
-_LARGEST_TIMES = 16 * 1024 * 1024  # eight ranks for 15 hours; then rows are merged two by two
+_LARGEST_TIMES = LARGEST_READ // 2  # eight ranks for 15 hours; then rows are merged two by two
 _LARGEST_EVENTS = 4 * 1024 * 1024
-_LARGEST_READ = 2 * _LARGEST_TIMES
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WatchRecord:
-    """What is left of a watch, or there so far.
-
-    Attributes:
-        state: None where it is missing or no state.
-        times: in the order in which they were written; at most 5,000 of a rank.
-        events: likewise.
-        unread: lines that are no row or event, as after a full disk; they are left out.
-    """
-
-    state: WatchState | None
-    times: tuple[TimesRow, ...]
-    events: tuple[Event, ...]
-    unread: int = 0
 
 
 class Record:
@@ -115,20 +99,6 @@ class Record:
         self._report = None
 
 
-def read_record(folder: Path) -> WatchRecord:
-    """Return what `folder` holds of a watch; whatever is there, it is only left out, and never too much for memory."""
-    times_data, times_cut = _tail(folder / TIMES_NAME)
-    times, unread_times = decode_lines(times_data, TimesRow)
-    events_data, events_cut = _tail(folder / EVENTS_NAME)
-    events, unread_events = decode_lines(events_data, Event)
-    return WatchRecord(
-        state=read_state(folder),
-        times=thin_out(times, most=MOST_TIMES),
-        events=tuple(events),
-        unread=max(0, unread_times - times_cut) + max(0, unread_events - events_cut),
-    )
-
-
 def read_state(folder: Path) -> WatchState | None:
     """Return only the state of the watch in `folder`; None where there is none that can be read."""
     data, is_cut = _tail(folder / STATE_NAME)
@@ -153,8 +123,8 @@ def _tail(path: Path) -> tuple[bytes, bool]:
             return b"", False
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - _LARGEST_READ))
-            return file.read(_LARGEST_READ), size > _LARGEST_READ
+            file.seek(max(0, size - LARGEST_READ))
+            return file.read(LARGEST_READ), size > LARGEST_READ
     except (OSError, ValueError):
         return b"", False
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gapfinder.capture.nsys import Nsys
     from gapfinder.watch.nsys_options import SessionOptions
 
-LOG = "nsys.log"
+NSYS_LOG = "nsys.log"
 _OPENING_S = 20.0
 _CLOSING_S = 10.0
 _GRACE_S = 3.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from gapfinder.units import format_duration
 from gapfinder.watch.model import Trigger, TriggerKind
@@ -11,26 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gapfinder.watch.rank_levels import RankLevels
+    from gapfinder.watch.rules import Rules
 
-_NS_PER_S = 1_000_000_000
 _FEWEST = 10
 _OVER_LONGEST = 2
 
 
-class StallRules(Protocol):
-    """What a stall is."""
-
-    @property
-    def stall_factor(self) -> float:
-        """How many times p99."""
-
-    @property
-    def stall_least_s(self) -> float:
-        """A least of seconds."""
-
-
 def stall(
-    waiting: Sequence[RankLevels], *, rules: StallRules, calm_since_ns: int | None, now_ns: int, step: int
+    waiting: Sequence[RankLevels], *, rules: Rules, calm_since_ns: int | None, now_ns: int, step: int
 ) -> Trigger | None:
     """Return the trigger for steps that no longer end; None while they do, or may still.
 
@@ -42,7 +30,7 @@ def stall(
         step: the last one that has ended on all ranks.
     """
     silences = {rank.rank: now_ns - max(rank.heard_at_ns, calm_since_ns or 0) for rank in waiting}
-    if not silences or max(silences.values()) < rules.stall_least_s * _NS_PER_S:
+    if not silences or max(silences.values()) < rules.stall_least_ns:
         return None
     limits = {rank.rank: limit for rank in waiting if (limit := _limit_ns(rank, rules=rules)) is not None}
     stalled = [rank for rank in waiting if rank.rank in limits and silences[rank.rank] >= limits[rank.rank]]
@@ -72,12 +60,11 @@ def _behind(stalled: Sequence[RankLevels], waiting: Sequence[RankLevels]) -> int
     return first.rank if first.total < second.total else None
 
 
-def _limit_ns(rank: RankLevels, *, rules: StallRules) -> float | None:
+def _limit_ns(rank: RankLevels, *, rules: Rules) -> float | None:
     """Return how long a step may take: a checkpoint that took minutes may take twice as long the next time."""
     if len(rank.durations) < _FEWEST:
         return None
-    least = rules.stall_least_s * _NS_PER_S
-    return max(rules.stall_factor * _p99_ns(rank), least, _OVER_LONGEST * rank.longest_ns)
+    return max(rules.stall_factor * _p99_ns(rank), rules.stall_least_ns, _OVER_LONGEST * rank.longest_ns)
 
 
 def _p99_ns(rank: RankLevels) -> int:

@@ -24,7 +24,7 @@ from gapfinder.watch.judge import Judge
 from gapfinder.watch.model import Event, WatchState
 from gapfinder.watch.record import Record
 from gapfinder.watch.restarts import Restarts
-from gapfinder.watch.session import LOG, open_session
+from gapfinder.watch.session import NSYS_LOG, open_session
 from gapfinder.watch.taking import Captures
 from gapfinder.watch.times import Times
 from gapfinder.watch.training import Training
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from gapfinder.capture.nsys import Nsys
     from gapfinder.training.step_stream import RankSteps
-    from gapfinder.watch.judge import Rules
     from gapfinder.watch.nsys_options import SessionOptions
     from gapfinder.watch.policy import CapturePolicy
+    from gapfinder.watch.rules import Rules
     from gapfinder.watch.times import Totals
 
 STEPS_FOLDER = "steps"
@@ -99,7 +99,7 @@ def watch_training(request: WatchRequest, *, nsys: Nsys, output: Path | None, te
         for warning in check_space(folder, need=expected_need(ranks=1, steps=request.capture_steps)):
             tell(warning)
         switch, given = _prepared(folder)
-        session = open_session(nsys, options=request.options, log=folder / LOG, environment=given)
+        session = open_session(nsys, options=request.options, log=folder / NSYS_LOG, environment=given)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # nothing has run, and nothing is in it
         raise

@@ -77,7 +77,7 @@ class Captures:
             self._finish(capture)
 
     def _begin(self, trigger: Trigger) -> None:
-        refusal = self._policy.refusal(trigger, now=time.monotonic(), bytes_used=self._bytes_used())
+        refusal = self._policy.refusal(trigger, now_ns=time.monotonic_ns(), bytes_used=self._bytes_used())
         if refusal is not None:
             self._refuse(trigger, refusal)
             return
@@ -104,7 +104,7 @@ class Captures:
         self._judge.disturbed(capture.started_ns, time.monotonic_ns())
         if capture.has_report or record.trigger.kind not in _LASTING:
             self._judge.after_capture(record.trigger)
-        self._policy.taken(record.trigger, now=time.monotonic())
+        self._policy.taken(record.trigger, now_ns=time.monotonic_ns())
         if record.state is CaptureState.FAILED:
             self._tell(f"capture {record.number} failed: {record.trouble}", record.number)
             return

@@ -8,13 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from gapfinder.cli.app import commands
+from gapfinder.cli.watch_options import watch_options
 from gapfinder.watch.asking import ask_for_capture, is_asked
 from gapfinder.watch.model import WatchState
+from gapfinder.watch.policy import CapturePolicy
 from gapfinder.watch.record import Record
+from gapfinder.watch.rules import Rules
 
 HELP = """#!/bin/sh
 case "$1 $2" in
@@ -79,6 +83,19 @@ def test_bad_options_are_one_line(broken, words, told):
     assert done.exit_code == 2
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_no_option_says_is_what_rules_and_policy_have_by_themselves():
+    given = {}
+
+    @click.command()
+    @watch_options
+    def told(*, wanted):
+        given["wanted"] = wanted
+
+    assert CliRunner().invoke(told, ["--lag", "30%", "--every", "1s"]).exit_code == 0
+    assert given["wanted"].rules() == Rules(lag=0.3, every_ns=1_000_000_000)
+    assert given["wanted"].policy() == CapturePolicy()
 
 
 def test_nobody_is_asked_where_no_watch_is_alive(tmp_path, monkeypatch):

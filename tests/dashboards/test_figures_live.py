@@ -8,8 +8,8 @@ from dashboard_watches import BEGAN_S, MS, capture, row, state
 
 from dashboards.components.palette import Theme
 from dashboards.figures.live import MOST_RANKS, course_figure, course_of
+from gapfinder.watch.following import WatchRecord
 from gapfinder.watch.model import CaptureState
-from gapfinder.watch.record import WatchRecord
 
 HOUR_S = 3_600.0
 

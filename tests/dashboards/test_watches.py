@@ -15,7 +15,7 @@ from dashboards.jobs.captures import Watches
 from dashboards.jobs.queue import Queue
 from dashboards.store.store import Store
 from gapfinder.watch.model import Event
-from gapfinder.watch.record import TIMES_NAME, read_record
+from gapfinder.watch.record import TIMES_NAME
 
 
 def test_every_watch_is_found_once_the_newest_first(tmp_path):
@@ -50,8 +50,10 @@ def read(folder):
 
 
 def test_a_record_is_followed_by_whole_lines_whatever_becomes_of_its_file(tmp_path):
-    folder = write_watch(tmp_path / "run", state(), times=[row(5)], events=[Event(at=1.0, text="it began")])
-    assert read(folder) == read_record(folder)
+    began, went_on = Event(at=1.0, text="it began"), Event(at=2.0, text="it went on")
+    known = state()
+    folder = write_watch(tmp_path / "run", known, times=[row(5)], events=[began])
+    assert (read(folder).state, read(folder).times, read(folder).events) == (known, (row(5),), (began,))
     times = folder / TIMES_NAME
     whole = times.read_text()
     line = whole.splitlines()[-1]
@@ -61,9 +63,9 @@ def test_a_record_is_followed_by_whole_lines_whatever_becomes_of_its_file(tmp_pa
         assert len(read(folder).times) == 1
         file.write(f"{line[20:]}\nno row\n")
     assert (len(read(folder).times), read(folder).unread) == (2, 1)
-    write_watch(folder, None, times=[row(15)], events=[Event(at=2.0, text="it went on")])
-    assert read(folder) == read_record(folder)
-    assert len(read(folder).times) == 3
+    write_watch(folder, None, times=[row(15)], events=[went_on])
+    assert read(folder).times == (row(5), row(5), row(15))
+    assert read(folder).events == (began, went_on)
     times.write_text(whole)  # made shorter in its place
     assert (len(read(folder).times), read(folder).unread) == (1, 0)
     times.unlink()
@@ -80,7 +82,7 @@ def test_a_record_that_was_made_anew_is_read_anew(tmp_path):
 
 
 def test_a_record_of_weeks_takes_no_more_and_more_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("dashboards.data.following.MOST_TIMES", 10)
+    monkeypatch.setattr("gapfinder.watch.following._MOST_TIMES", 10)
     folder = write_watch(tmp_path / "run", state())
     for place in range(1, 200):
         write_watch(folder, None, times=[row(5.0 * place, p99=900 * MS if place == 50 else None)])

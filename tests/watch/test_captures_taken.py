@@ -9,10 +9,10 @@ from captures_stood_in import STEP, Ended, Watch, hanging
 
 from gapfinder.capture.proc import is_alive
 from gapfinder.watch.examine import REPORT
-from gapfinder.watch.judge import Rules
 from gapfinder.watch.model import CaptureState, TriggerKind
+from gapfinder.watch.rules import Rules
 
-STALL = Rules(healthy_at=None, stall_factor=5.0, stall_least_s=2.0)
+STALL = Rules(healthy_at=None, stall_factor=5.0, stall_least_ns=2_000_000_000)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_slow_step_is_no_stall(begin):
 
 
 def test_a_stall_is_captured_by_time_and_once_until_steps_go_on(begin):
-    watch = begin(STALL, cool_down_s=1.0).train(20).wait(10)
+    watch = begin(STALL, cool_down_ns=1_000_000_000).train(20).wait(10)
     assert watch.taken == [(TriggerKind.STALL, CaptureState.CAPTURING)]
     assert watch.are_marks_on
     assert watch.told == ["step 399: no step has ended for 2.000 s; 99 % of them take up to 50.00 ms; capture 1 begins"]
@@ -56,8 +56,8 @@ def test_a_capture_of_a_stall_ends_when_steps_go_on(begin):
 
 
 def test_a_stall_in_the_cool_down_is_captured_after_it_if_it_lasts(begin):
-    rules = Rules(healthy_at=None, at_steps=(200,), stall_least_s=2.0)
-    watch = begin(rules, cool_down_s=30.0).train(15).wait(20)
+    rules = Rules(healthy_at=None, at_steps=(200,), stall_least_ns=2_000_000_000)
+    watch = begin(rules, cool_down_ns=30_000_000_000).train(15).wait(20)
     assert watch.taken == [(TriggerKind.STEP, DONE)]
     (refusal,) = watch.refusals()
     assert refusal.startswith("step 299: no step has ended for 2.000 s; 99 % of them take up to 50.00 ms; no capture: ")
@@ -68,7 +68,7 @@ def test_a_stall_in_the_cool_down_is_captured_after_it_if_it_lasts(begin):
 
 def test_a_second_fault_in_the_cool_down_is_captured_after_it(begin):
     rules = Rules(healthy_at=100)
-    watch = begin(rules, cool_down_s=60.0).train(20)
+    watch = begin(rules, cool_down_ns=60_000_000_000).train(20)
     assert watch.taken == [(TriggerKind.HEALTHY, DONE)]
     assert watch.refusals() == []
     watch.train(30, step_ns=2 * STEP)
@@ -80,7 +80,7 @@ def test_a_second_fault_in_the_cool_down_is_captured_after_it(begin):
 
 
 def test_the_healthy_capture_is_taken_after_a_cool_down_in_which_it_was_due(begin):
-    watch = begin(Rules(healthy_at=300, at_steps=(200,)), cool_down_s=30.0).train(25)
+    watch = begin(Rules(healthy_at=300, at_steps=(200,)), cool_down_ns=30_000_000_000).train(25)
     assert watch.taken == [(TriggerKind.STEP, DONE)]
     assert watch.train(30).taken == [(TriggerKind.STEP, DONE), (TriggerKind.HEALTHY, DONE)]
 
@@ -93,7 +93,7 @@ def test_the_healthy_capture_is_taken_after_a_cool_down_in_which_it_was_due(begi
     ],
 )
 def test_with_the_budget_spent_nothing_is_captured_and_it_is_said_once(begin, policy, why):
-    watch = begin(Rules(healthy_at=100), cool_down_s=0.1, **policy)
+    watch = begin(Rules(healthy_at=100), cool_down_ns=100_000_000, **policy)
     watch.session.report_bytes = 3_000
     watch.train(20)
     assert watch.taken == [(TriggerKind.HEALTHY, DONE)]
@@ -155,7 +155,7 @@ def test_an_analysis_that_is_given_up_is_ended_with_all_that_it_started(begin):
 
 @pytest.mark.parametrize("command", ["start", "stop"])
 def test_a_fault_without_a_report_is_captured_later(begin, command):
-    watch = begin(Rules(healthy_at=None), cool_down_s=20.0).train(20)
+    watch = begin(Rules(healthy_at=None), cool_down_ns=20_000_000_000).train(20)
     watch.session.ends = {command: Ended(1)}
     watch.session.report_bytes = 0
     watch.train(20, step_ns=2 * STEP)

@@ -6,8 +6,9 @@ import pytest
 from step_times import BEGUN, S, Training, captures, rank_steps
 
 from gapfinder.errors import InputError
-from gapfinder.watch.judge import Judge, Rules
+from gapfinder.watch.judge import Judge
 from gapfinder.watch.model import Trigger, TriggerKind
+from gapfinder.watch.rules import Rules
 
 QUIET = Rules(healthy_at=None)
 STEP = S // 20
@@ -31,7 +32,7 @@ def feed(judge, *, first, end, step_ns=STEP, apart=(0.4, 0.4), start=BEGUN, **pr
     return ends[-1]
 
 
-@pytest.mark.parametrize("wrong", [{"drift": 0.0}, {"lag": -1.0}, {"sustained_s": float("nan")}, {"every_s": 0.0}])
+@pytest.mark.parametrize("wrong", [{"drift": 0.0}, {"lag": -1.0}, {"sustained_ns": 0}, {"every_ns": 0}])
 def test_rules_that_can_never_or_always_be_met_are_refused(wrong):
     with pytest.raises(InputError, match="must be above 0"):
         Rules(**wrong)
@@ -172,7 +173,7 @@ def test_given_steps_each_once_and_a_schedule():
     training = Training(step_s=0.05, steps=600)
     at = [trigger.step for trigger, _ in captures(Judge(Rules(healthy_at=None, at_steps=(300, 100, 100))), training)]
     assert at == [pytest.approx(100, abs=5), pytest.approx(300, abs=5)]
-    every = [now for _, now in captures(Judge(Rules(healthy_at=None, every_s=10.0)), training)]
+    every = [now for _, now in captures(Judge(Rules(healthy_at=None, every_ns=10_000_000_000)), training)]
     assert len(every) == 2
     assert every[0] - BEGUN == pytest.approx(10 * S, abs=S)
 

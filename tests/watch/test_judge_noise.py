@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from step_times import BEGUN, NOISES, S, Training, captures, checkpoints, lognormal, own, tails, uniform
 
-from gapfinder.watch.judge import Judge, Rules
+from gapfinder.watch.judge import Judge
 from gapfinder.watch.model import TriggerKind
+from gapfinder.watch.rules import Rules
 
 RULES = Rules(healthy_at=None)
 FAULT = 600

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from watched_stand_ins import COPY, Stage, make_quick
 
-from gapfinder.watch.judge import Rules
+from gapfinder.watch.following import FollowedRecord
 from gapfinder.watch.model import CaptureState
-from gapfinder.watch.record import read_record
+from gapfinder.watch.rules import Rules
 
 
 def test_an_export_that_fails_and_an_analysis_that_is_killed(tmp_path, monkeypatch):
@@ -33,7 +33,7 @@ esac; {COPY}"""
     for one in (failed, killed):
         assert one.end_step - one.first_step >= 5
         assert (watched.folder / one.folder / "report.nsys-rep").is_file()
-    events = [event.text for event in read_record(watched.folder).events]
+    events = [event.text for event in FollowedRecord(watched.folder).read("").events]
     assert events == stage.told[-len(events) :]
     assert [text for text in events if "failed" in text] == [
         f"capture {one.number} failed: {one.trouble}" for one in (failed, killed)

@@ -8,8 +8,9 @@ import subprocess
 import pytest
 from step_times import BEGUN, S, rank_steps
 
-from gapfinder.watch.judge import Judge, Rules
+from gapfinder.watch.judge import Judge
 from gapfinder.watch.restarts import Restarts
+from gapfinder.watch.rules import Rules
 
 STEP = S // 20
 
@@ -57,7 +58,7 @@ def test_each_restart_is_told_once_for_all_ranks(gone):
 
 
 def test_the_minute_without_steps_around_a_restart_is_no_stall_and_slower_steps_after_it_no_fault():
-    judge = Judge(Rules(healthy_at=None, stall_least_s=5.0, sustained_s=2.0))
+    judge = Judge(Rules(healthy_at=None, stall_least_ns=5_000_000_000, sustained_ns=2_000_000_000))
     now = BEGUN
     for first in range(0, 400, 4):
         now = BEGUN + (first + 4) * STEP

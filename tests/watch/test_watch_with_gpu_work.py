@@ -12,8 +12,8 @@ from gapfinder.cli.watch_report import summary
 from gapfinder.compare.history import Source, default_store, runs
 from gapfinder.watch import capturing, examine
 from gapfinder.watch.examine import Task
-from gapfinder.watch.judge import Rules
 from gapfinder.watch.model import CaptureState, TriggerKind
+from gapfinder.watch.rules import Rules
 from sample_profiles.build import build_profile
 
 
@@ -53,7 +53,7 @@ def watched(place, *reports):
     """A watch whose training is healthy until it has been captured, then slow until it has been captured again."""
     ends = {f"capture {number}{how}": "end" for number in (1, 2) for how in (" failed", ":")}
     stage = Stage(place=place, reports=reports, on={**ends, "capture 1:": "slow"})
-    return stage, stage.watch(rules=Rules(healthy_at=20, sustained_s=0.2), keeps_history=True)
+    return stage, stage.watch(rules=Rules(healthy_at=20, sustained_ns=200_000_000), keeps_history=True)
 
 
 def change_of(folder) -> dict:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.compare.history.values import metric_values
 from gapfinder.compare.metrics import METRICS, Unit
+from gapfinder.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from gapfinder.compare.snapshot import LaneSnapshot, Snapshot
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     Row = dict[str, str | int | float | None]
 
 DETAIL_TABLES = ("metrics", "lanes", "causes", "findings")
-NS_PER_MS = 1_000_000
 
 
 def detail_rows(snapshot: Snapshot) -> dict[str, list[Row]]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from gapfinder.compare.history.change_points import change_points
 from gapfinder.compare.history.file import check_types, history
 from gapfinder.compare.history.results import Point, Trend
-from gapfinder.compare.history.rows import NS_PER_MS
 from gapfinder.compare.history.runs import stored_runs
 from gapfinder.compare.history.schema import METRICS
 from gapfinder.compare.metrics import Unit
+from gapfinder.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from pathlib import Path

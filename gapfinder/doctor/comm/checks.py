@@ -21,7 +21,7 @@ from gapfinder.doctor.comm.judge import RATIOS, judge
 from gapfinder.units import format_bandwidth, format_bytes, format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from gapfinder.doctor.check import Check
     from gapfinder.doctor.comm.judge import Kind, SlowCard, SlowLink
@@ -215,14 +215,10 @@ def _complete(probed: Probed) -> Verdict:
     if missing:
         left_out.append(f"{format_count(missing)} of {format_count(measured.pairs_in_all, 'pair')}")
     if left_out:
-        return warning(f"no time for {_listed(left_out)}", advice="Give it more with --seconds.")
+        return warning(f"no time for {', '.join(left_out)}", advice="Give it more with --seconds.")
     return ok(
         f"{format_count(len(measured.collectives), 'collective')} and {format_count(measured.pairs_in_all, 'pair')}"
     )
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
 
 
 def checks_of(probed: Probed, *, link: GivenLink | None) -> tuple[Check, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import gapfinder.training
-from gapfinder.capture.launchers import divide
+from gapfinder.capture.launchers import divide, find_python, is_python
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 PROBE = Path(gapfinder.training.__file__).parent / "startup" / "comm_probe.py"
 """The program of every rank."""
 
-_PYTHON = re.compile(r"python[0-9.]*")
 _OTHER_PROGRAMS = ("-m", "--module", "--no-python", "--run-path")
 
 
@@ -50,7 +48,7 @@ def probe_command(command: Sequence[str], *, arguments: Sequence[str]) -> ProbeC
     words = (*before, *rest)
     is_torchrun = any(PurePath(word).name == "torchrun" for word in words) or kind == "torchrun"
     # torchrun runs a script with its own Python
-    python = () if is_torchrun or _is_python(words[-1]) else (_python(),)
+    python = () if is_torchrun or is_python(words[-1]) else (_python(),)
     return ProbeCommand(words=(*words, *python, str(PROBE), *arguments), left_out=left_out)
 
 
@@ -64,19 +62,15 @@ def _as_script(before: tuple[str, ...]) -> tuple[str, ...]:
 def _divided(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what stays of the words after a launcher's options, and what is left out."""
     for at, word in enumerate(rest):
-        if _is_python(word):
+        if is_python(word):
             return rest[: at + 1], rest[at + 1 :]
         if word.endswith(".py"):
             return rest[:at], rest[at:]
     return rest, ()
 
 
-def _is_python(word: str) -> bool:
-    return _PYTHON.fullmatch(PurePath(word).name) is not None
-
-
 def _python() -> str:
-    python = next(filter(shutil.which, ("python", "python3")), None)
+    python = find_python()
     if python is None:
         raise InputError("no python on PATH to run as every rank; activate its environment, or write it after --")
     return python

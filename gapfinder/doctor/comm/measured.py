@@ -6,16 +6,15 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from gapfinder.cost import Operation, bus_factor
+from gapfinder.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_NS_PER_S = 1e9
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RankFacts:
+class ProbedRank:
     """A rank and what it found around it.
 
     Attributes:
@@ -57,7 +56,7 @@ class CollectiveTime:
     @property
     def algorithm_bandwidth(self) -> float:
         """Size by time."""
-        return self.size_bytes * _NS_PER_S / self.time_ns
+        return self.size_bytes * NS_PER_S / self.time_ns
 
     @property
     def bus_bandwidth(self) -> float:
@@ -88,12 +87,12 @@ class PairTime:
     @property
     def there(self) -> float:
         """Bytes per second from the first to the second."""
-        return self.size_bytes * _NS_PER_S / self.there_ns
+        return self.size_bytes * NS_PER_S / self.there_ns
 
     @property
     def back(self) -> float:
         """Bytes per second from the second to the first."""
-        return self.size_bytes * _NS_PER_S / self.back_ns
+        return self.size_bytes * NS_PER_S / self.back_ns
 
     @property
     def bandwidth(self) -> float:
@@ -116,7 +115,7 @@ class Measured:
     """
 
     backend: str
-    ranks: tuple[RankFacts, ...]
+    ranks: tuple[ProbedRank, ...]
     collectives: tuple[CollectiveTime, ...]
     skipped: tuple[tuple[Operation, int], ...]
     pairs: tuple[PairTime, ...]
@@ -131,9 +130,9 @@ class Measured:
 
 def read_report(report: Mapping[str, Any]) -> Measured:
     """Return what the first rank reported; see the probe's conducting.py."""
-    names = {field.name for field in fields(RankFacts)}
+    names = {field.name for field in fields(ProbedRank)}
     ranks = tuple(
-        RankFacts(rank=rank, **{name: value for name, value in facts.items() if name in names})
+        ProbedRank(rank=rank, **{name: value for name, value in facts.items() if name in names})
         for rank, facts in enumerate(report["ranks"])
     )
     return Measured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def rule(analysis: Analysis) -> Finding | None:
         return None
     late = late_buckets(analysis)
     start = median(one.start_into_backward for one in late)
-    after = round(median(one.after_backward_ns for one in late))
+    after = ceil(median(one.after_backward_ns for one in late))  # half a ns is more than none
     number = median(one.per_step for one in late)
     where = "" if len(late) == len(analysis.lanes) else f" on {lane_names(analysis, [one.lane for one in late])}"
     return finding(

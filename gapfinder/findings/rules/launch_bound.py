@@ -8,14 +8,13 @@ from gapfinder.explanations import Cause
 from gapfinder.findings.exposed import exposed_bill
 from gapfinder.findings.lost import amount, finding, lost_to, measured_lanes, seen_in, short_blanks
 from gapfinder.findings.page import Page
-from gapfinder.units import format_duration
+from gapfinder.units import NS_PER_MS, format_duration
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
     from gapfinder.model import Analysis, Lane
 
 TINY_NS = 10_000
-_NS_PER_MS = 1_000_000
 
 PAGE = Page(
     code="launch-bound",
@@ -62,7 +61,7 @@ def _launching(analysis: Analysis) -> str:
         return ""
     busiest = max(lanes, key=lambda lane: lane.host.launches / lane.window.duration_ns)
     host = busiest.host
-    often = host.launches * _NS_PER_MS / busiest.window.duration_ns
+    often = host.launches * NS_PER_MS / busiest.window.duration_ns
     kernel, launch = (format_duration(ns // host.launches) for ns in (host.kernel_ns, host.launch_ns))
     return f"; {often:.3g} launches per ms, kernels take {kernel} on average, their launch calls {launch}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import visible
-from gapfinder.render.words import short_commit
+from gapfinder.render.words import UNKNOWN_GPU, short_commit
 from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _lane(lane: LaneSnapshot) -> str:
 
 
 def _gpus(snapshot: Snapshot) -> str:
-    models = sorted({lane.gpu_name or "GPU of unknown name" for lane in snapshot.lanes})
+    models = sorted({lane.gpu_name or UNKNOWN_GPU for lane in snapshot.lanes})
     return f"{format_count(len(snapshot.lanes), 'lane')} on {', '.join(models)}"
 
 

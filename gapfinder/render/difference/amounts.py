@@ -5,27 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.difference import Unit
+from gapfinder.render.table import NOTHING
 from gapfinder.render.words import UNKNOWN
-from gapfinder.units import format_change, format_duration, format_growth, format_points_change, format_share
+from gapfinder.units import (
+    NS_PER_S,
+    format_change,
+    format_duration,
+    format_growth,
+    format_points_change,
+    format_share,
+)
 
 if TYPE_CHECKING:
     from gapfinder.compare.difference import Difference, Side
-
-NOTHING = "-"
-_SECOND_NS = 1_000_000_000
 
 
 def amount(difference: Difference, ns: int | None) -> str:
     """Return a time of one unit; a dash for what is not there."""
     if ns is None:
         return NOTHING
-    return format_duration(ns) if difference.unit is Unit.STEP else format_share(ns / _SECOND_NS)
+    return format_duration(ns) if difference.unit is Unit.STEP else format_share(ns / NS_PER_S)
 
 
 def change(difference: Difference, before_ns: int | None, after_ns: int | None) -> str:
     """Return how a time of one unit changed, with its sign; what is not there counts as 0."""
     moved = (after_ns or 0) - (before_ns or 0)
-    return format_change(moved) if difference.unit is Unit.STEP else format_points_change(moved / _SECOND_NS)
+    return format_change(moved) if difference.unit is Unit.STEP else format_points_change(moved / NS_PER_S)
 
 
 def amount_cells(difference: Difference, before_ns: int | None, after_ns: int | None) -> tuple[str, str, str, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.difference import Unit
-from gapfinder.render.difference.amounts import NOTHING, amount, amount_cells, change, number, overlap_cell
+from gapfinder.render.difference.amounts import amount, amount_cells, change, number, overlap_cell
 from gapfinder.render.difference.words import cause_label
 from gapfinder.render.parts import IDLE, parts_of
-from gapfinder.render.table import Column, Kind, Table, left_out
+from gapfinder.render.table import NOTHING, Column, Kind, Table, left_out
 from gapfinder.render.words import UNKNOWN
 from gapfinder.units import format_count, format_duration
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from gapfinder.render.text_layout import Line
 
 SHEET_VERSION = 1
-SHEET_FORMATS = ("text", "json", "markdown")
 
 
 def render_sheet(sheet: Sheet, *, form: str, width: int = 100, color: bool = False) -> str:
-    """Return the sheet in one of `SHEET_FORMATS`; width and colours are the text's."""
+    """Return the sheet as "text", "json" or "markdown"; width and colours are the text's."""
     if form == "json":
         return encode({"schema_version": SHEET_VERSION, **sheet.document})
     if form == "markdown":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.compare.history.results import SHORTEST_LEVEL
 from gapfinder.compare.values import format_value
-from gapfinder.render.table import Column, Kind, Table
+from gapfinder.render.table import NOTHING, Column, Kind, Table
 from gapfinder.render.words import UNKNOWN, short_commit
 from gapfinder.units import format_count, format_duration, format_growth, format_share, format_written_moment
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gapfinder.compare.metrics import Metric
     from gapfinder.compare.snapshot import FindingTotal, Snapshot
 
-NOTHING = "-"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 

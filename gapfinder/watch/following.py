@@ -5,20 +5,40 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gapfinder.watch.decoding import decode_lines
 from gapfinder.watch.model import Event, TimesRow
-from gapfinder.watch.record import EVENTS_NAME, MOST_TIMES, TIMES_NAME, WatchRecord, read_state
+from gapfinder.watch.record import EVENTS_NAME, LARGEST_READ, TIMES_NAME, read_state
 from gapfinder.watch.thinning import thin_out
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gapfinder.watch.model import WatchState
+
 Row = TypeVar("Row", TimesRow, Event)
 
-_LARGEST_READ = 32 * 1024 * 1024
+_MOST_TIMES = 5_000
 _MOST_EVENTS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WatchRecord:
+    """What is left of a watch, or there so far.
+
+    Attributes:
+        state: None where it is missing or no state.
+        times: in the order in which they were written; past 10,000 of a rank, neighbours are merged into 5,000.
+        events: likewise; the last 10,000.
+        unread: lines that are no row or event, as after a full disk; they are left out.
+    """
+
+    state: WatchState | None
+    times: tuple[TimesRow, ...]
+    events: tuple[Event, ...]
+    unread: int = 0
 
 
 class FollowedRecord:
@@ -42,8 +62,8 @@ class FollowedRecord:
         for lines in (self._times, self._events):
             lines.read_on()
         counts = Counter(row.rank for row in self._times.rows)
-        if max(counts.values(), default=0) > 2 * MOST_TIMES:
-            self._times.rows = list(thin_out(self._times.rows, most=MOST_TIMES))
+        if max(counts.values(), default=0) > 2 * _MOST_TIMES:
+            self._times.rows = list(thin_out(self._times.rows, most=_MOST_TIMES))
         self._events.rows = self._events.rows[-_MOST_EVENTS:]
         return WatchRecord(
             state=read_state(self._folder),
@@ -67,12 +87,14 @@ class _Lines(Generic[Row]):
     def read_on(self) -> None:
         """Read what is new; all of it where the file is another one, such as one that was made shorter."""
         try:
+            if not self._path.is_file():  # opening a pipe would wait for somebody who writes into it
+                raise FileNotFoundError(self._path)
             with self._path.open("rb") as file:
                 state = os.fstat(file.fileno())
                 is_same = state.st_ino == self._number and state.st_size >= self._offset
-                begin = self._offset if is_same else max(state.st_size - _LARGEST_READ, 0)
+                begin = self._offset if is_same else max(state.st_size - LARGEST_READ, 0)
                 file.seek(begin)
-                data = file.read(_LARGEST_READ)
+                data = file.read(LARGEST_READ)
         except OSError:
             is_same, begin, data, number = False, 0, b"", -1
         else:
