@@ -241,7 +241,7 @@ def updates(answer: TestResponse) -> dict[str, dict[str, object]]:
 def _outputs(output: str) -> object:
     def one(text: str) -> dict[str, object]:
         name, _, prop = text.rpartition(".")
-        return {"id": json.loads(name) if name.startswith("{") else name, "property": prop.split("@")[0]}
+        return {"id": json.loads(name) if name.startswith("{") else name, "property": prop}
 
     if output.startswith(".."):
         return [one(part) for part in output.strip(".").split("...")]

@@ -56,7 +56,7 @@ def _check(body: object, *, callbacks: Mapping[str, Mapping[str, object]]) -> No
         raise InputError("no callback is asked for; load the page again")
     inputs, states = _declared(callback["inputs"]), _declared(callback["state"])
     is_whole = (
-        body.get("outputs") == _outputs(callback["output"])
+        _are_outputs(body.get("outputs"), callback["output"])
         and _are_told(body.get("inputs", []), inputs)
         and _are_told(body.get("state", []), states)
         and _are_changed(body.get("changedPropIds", []), inputs)
@@ -69,11 +69,17 @@ def _declared(properties: object) -> Declared:
     return properties if isinstance(properties, list) else []
 
 
-def _outputs(output: object) -> object:
-    """Return what the browser tells of a callback's output, or outputs."""
-    if isinstance(output, list | tuple):
-        return [_outputs(one) for one in output]
-    return {"id": getattr(output, "component_id", None), "property": getattr(output, "component_property", None)}
+def _are_outputs(told: object, declared: object) -> bool:
+    """Say whether the outputs are the callback's; a mark follows the property of one that other callbacks have too."""
+    if isinstance(declared, list | tuple):
+        return (
+            isinstance(told, list)
+            and len(told) == len(declared)
+            and all(_are_outputs(one, wanted) for one, wanted in zip(told, declared, strict=True))
+        )
+    if not isinstance(told, dict) or told.get("id") != getattr(declared, "component_id", None):
+        return False
+    return str(told.get("property")).partition("@")[0] == getattr(declared, "component_property", None)
 
 
 def _are_told(told: object, declared: Declared) -> bool:
