@@ -40,6 +40,9 @@ LOOK = "look"
 KNOWN = "known"
 """dcc.Store with the profiles to choose from, as one text."""
 
+LIVE_SHOWN = "live-shown"
+"""dcc.Store with the query of the live page."""
+
 # the timeline, which JavaScript draws
 TIMELINE = "timeline"
 TIMELINE_SELECTION = "timeline-selection"

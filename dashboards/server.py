@@ -25,7 +25,7 @@ from dashboards.jobs.captures import Watches
 from dashboards.jobs.limits import limits_here
 from dashboards.jobs.queue import Queue
 from dashboards.jobs.runner import Runner
-from dashboards.routes import answers, health, session, timeline, uploads
+from dashboards.routes import answers, callbacks, health, session, timeline, uploads
 from dashboards.routes.session import Access
 from dashboards.store.leftovers import sweep
 from dashboards.store.places import default_folder
@@ -166,6 +166,7 @@ def guard(app: Dash, view: View, *, access: Access, quota: Quota | None = None) 
     server.config["MAX_CONTENT_LENGTH"] = MOST_SLICE_BYTES
     session.register(server, access, script_hashes=tuple(app.csp_hashes()))
     answers.register(server)
+    callbacks.register(app)
     health.register(server)
     timeline.register(server, view)
     uploads.register(server, view, quota=quota)

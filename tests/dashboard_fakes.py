@@ -212,11 +212,16 @@ def nodes(component: object, kind: str | None = None, **props: object) -> list[d
 
 
 def post(app: Dash, output: str, *, inputs: list[object], changed: list[str], state: list[object] = ()) -> TestResponse:
-    """The answer of a callback to the browser's own request; `inputs` and `state` are (id, property, value), or a list of
-    what a pattern of ids matches."""
-    outputs = [one for one in app.callback_map if one == output]
-    assert outputs, f"no callback {output}; there are {list(app.callback_map)}"
-    body = {
+    """The answer of a callback to the browser's own request."""
+    assert output in app.callback_map, f"no callback {output}; there are {list(app.callback_map)}"
+    body = body_of(output, inputs=inputs, changed=changed, state=state)
+    return app.server.test_client().post("/_dash-update-component", json=body)
+
+
+def body_of(output: str, *, inputs: list[object], changed: list[str], state: list[object] = ()) -> dict[str, object]:
+    """What the browser asks a callback; `inputs` and `state` are (id, property, value), or a list of what a pattern of
+    ids matches."""
+    return {
         "output": output,
         "outputs": _outputs(output),
         "inputs": [
@@ -225,7 +230,6 @@ def post(app: Dash, output: str, *, inputs: list[object], changed: list[str], st
         "state": [{"id": i, "property": p, "value": v} for i, p, v in state],
         "changedPropIds": changed,
     }
-    return app.server.test_client().post("/_dash-update-component", json=body)
 
 
 def updates(answer: TestResponse) -> dict[str, dict[str, object]]:
@@ -237,7 +241,7 @@ def updates(answer: TestResponse) -> dict[str, dict[str, object]]:
 def _outputs(output: str) -> object:
     def one(text: str) -> dict[str, object]:
         name, _, prop = text.rpartition(".")
-        return {"id": json.loads(name) if name.startswith("{") else name, "property": prop.split("@")[0]}
+        return {"id": json.loads(name) if name.startswith("{") else name, "property": prop}
 
     if output.startswith(".."):
         return [one(part) for part in output.strip(".").split("...")]

@@ -28,10 +28,12 @@ def stretch_address(profile: OpenProfile, *, lane: int, start_ns: int, end_ns: i
     return timeline_address(profile.stored.id, start=start, end=end, lane=lane, hole=hole)
 
 
-def clicked(click: dict[str, list[dict[str, object]]] | None) -> object:
+def clicked(click: object) -> object:
     """Return where a click on a figure leads: to the `customdata` of its mark, where that is a profile's address."""
-    target = click["points"][0].get("customdata") if click else None
-    return target if isinstance(target, str) and target.startswith("/p/") else no_update
+    match click:
+        case {"points": [{"customdata": str(target)}, *_]} if target.startswith("/p/"):
+            return target
+    return no_update
 
 
 def hole_address(profile: OpenProfile, *, lane: int, hole: Hole) -> str:

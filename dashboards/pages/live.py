@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dashboards.view import View
 
 _CHOICE, _SAID, _NOW, _COURSE, _BELOW = "live-choice", "live-said", "live-now", "live-course", "live-below"
-_COURSE_PART, _SHOWN, _SEEN, _POLL = "live-course-part", "live-shown", "live-seen", "live-poll"
+_COURSE_PART, _SEEN, _POLL = "live-course-part", "live-seen", "live-poll"
 _POLL_MS = 2_000
 _SPANS: Mapping[str, tuple[str, float | None]] = {
     "10m": ("last 10 minutes", 600.0),
@@ -107,7 +107,7 @@ def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
                 hidden=is_hidden,
             ),
             html.Div(below, id=_BELOW),
-            dcc.Store(id=_SHOWN, data=asked.query),
+            dcc.Store(id=ids.LIVE_SHOWN, data=asked.query),
             dcc.Store(id=_SEEN, data=facts.seen),
             dcc.Interval(id=_POLL, interval=_POLL_MS),
         ]
@@ -126,12 +126,14 @@ def register(app: Dash, view: View) -> None:
         Output(_BELOW, "children"),
         Output(_SEEN, "data"),
         Input(_POLL, "n_intervals"),
-        State(_SHOWN, "data"),
+        State(ids.LIVE_SHOWN, "data"),
         State(_SEEN, "data"),
         State(ids.THEME, "data"),
     )
-    def update(_: int | None, query: dict[str, str] | None, seen: str | None, theme: str | None) -> tuple[object, ...]:
-        asked = Asked(Page.LIVE, None, query or {})
+    def update(
+        _: int | None, query: dict[str, object] | None, seen: str | None, theme: str | None
+    ) -> tuple[object, ...]:
+        asked = Asked(Page.LIVE, None, {name: told for name, told in (query or {}).items() if isinstance(told, str)})
         facts = _facts(view, asked)
         if facts.chosen is not None:
             take_captures(view, facts.chosen, facts.record.state)
@@ -145,7 +147,7 @@ def register(app: Dash, view: View) -> None:
     @app.callback(
         Output(ids.LOCATION, "href", allow_duplicate=True), Input(_COURSE, "clickData"), prevent_initial_call=True
     )
-    def follow(click: dict[str, list[dict[str, object]]] | None) -> object:
+    def follow(click: object) -> object:
         return clicked(click)
 
 

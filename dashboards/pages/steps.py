@@ -60,7 +60,7 @@ def register(app: Dash, view: View) -> None:
         Input(_HEAT, "clickData"),
         prevent_initial_call=True,
     )
-    def follow(click: dict[str, list[dict[str, object]]] | None) -> object:
+    def follow(click: object) -> object:
         return clicked(click)
 
 

@@ -54,9 +54,10 @@ def panel(profile: OpenProfile, chosen: Mapping[str, object]) -> list[Component]
     lane = _number(chosen, "lane")
     if "hole" in chosen:
         return _hole(profile, hole_details(profile, lane=lane, hole=_number(chosen, "hole")))
-    if chosen.get("row") not in set(Row):
+    row = chosen.get("row")
+    if not isinstance(row, str) or row not in set(Row):
         raise InputError("this cannot be chosen: it is in no row of the timeline")
-    row = Row(str(chosen["row"]))
+    row = Row(row)
     return _operation(profile, operation_details(profile, lane=lane, row=row, op=_number(chosen, "op")))
 
 

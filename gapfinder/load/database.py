@@ -9,7 +9,7 @@ import time
 from array import array
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Self
 
@@ -125,7 +125,7 @@ class Database:
 
     def texts(self, table: str, column: str) -> Names:
         """Return a text column in the table's order."""
-        codes = TextCodes(room=self._room_for_text)
+        codes = TextCodes(room=self._room_for_text, check=partial(self.check_names, most=self._limits.max_texts))
         try:
             with self._reading():
                 # No Python code runs per row: there may be as many as kernels.
@@ -178,10 +178,10 @@ class Database:
         self.check_names(len(distinct))
         return Names.from_bytes(codes, [self.strings.get(number) for number in distinct.tolist()])
 
-    def check_names(self, count: int) -> None:
-        """Refuse more different names than a report may have: each is kept, and decided on by itself."""
-        if count > (most := self._limits.max_names):
-            raise InputError(f"{self.name}: has {count:,} different names, at most {most:,} can be")
+    def check_names(self, count: int, *, most: int = 0) -> None:
+        """Refuse more different names than `most`, else those of a report: each is kept, and decided on by itself."""
+        if count > (most := most or self._limits.max_names):
+            raise InputError(f"{self.name}: has {count:,} different names, at most {most:,} can be; capture less")
 
     def small_table(self, table: str, columns: Sequence[str]) -> list[tuple[Value, ...]]:
         """Return the rows of a table that describes the capture, the largest first: integers, texts (cut), or None."""

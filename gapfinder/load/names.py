@@ -11,7 +11,7 @@ import pandas as pd
 from gapfinder.load.texts import decode, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from gapfinder.load.btree import Bools, Integers
 
@@ -60,11 +60,14 @@ class Names:
 
 
 class TextCodes(dict[object, int]):
-    """Numbers the texts it is asked for, shortened; TypeError for what is no text, OverflowError for too much."""
+    """Numbers the texts it is asked for, shortened; TypeError for what is no text, OverflowError for too much.
 
-    def __init__(self, *, room: int) -> None:
+    `check` is told how many there are; it may raise.
+    """
+
+    def __init__(self, *, room: int, check: Callable[[int], None]) -> None:
         super().__init__()
-        self._room = room
+        self._room, self._check = room, check
 
     def __missing__(self, text: object) -> int:
         if not isinstance(text, bytes | None):
@@ -72,7 +75,9 @@ class TextCodes(dict[object, int]):
         self._room -= len(text or b"")
         if self._room < 0:
             raise OverflowError
-        return self.setdefault(text and shorten(text), len(self))
+        number = self.setdefault(text and shorten(text), len(self))
+        self._check(len(self))
+        return number
 
 
 def _smallest(count: int) -> np.dtype[np.signedinteger]:

@@ -46,7 +46,7 @@ class RankSteps:
         begun_at_ns: when its training began, on CLOCK_MONOTONIC: of two processes of a rank, the later one counts.
         steps: those whose times are new since the last poll, in order; times come a few hundredths of a second late.
         total: how many have ended by now.
-        missed: how many of those since the last poll are lost, because it was too long ago.
+        missed: how many of those since the last poll are lost: it was too long ago, or the clock went back.
     """
 
     pid: int
@@ -136,7 +136,8 @@ class _Stream:
         self._file, self._pid, self._host, self._begun_at_ns = file, pid, host, begun_at_ns
         status = os.fstat(file)
         self._identity = status.st_dev, status.st_ino
-        self._next = 0
+        self._next = self._lost = 0
+        self._halted_at: int | None = None
 
     def is_at(self, path: Path) -> bool:
         """Say whether this is the file at `path`, or there is none any more."""
@@ -164,7 +165,10 @@ class _Stream:
         begin = self._next
         first = max(begin, min(after - _KEPT, before))
         steps = tuple(self._steps(ring, first, before))
+        missed, self._lost = self._lost + first - begin, 0
         self._next = first + len(steps)
+        if self._next < before:
+            self._pass_over_again()
         return RankSteps(
             pid=self._pid,
             host=self._host,
@@ -174,8 +178,17 @@ class _Stream:
             begun_at_ns=self._begun_at_ns,
             steps=steps,
             total=total,
-            missed=first - begin,
+            missed=missed,
         )
+
+    def _pass_over_again(self) -> None:
+        """Give up the entry at which reading ended if it ended there the last time: it is whole, and cannot be.
+
+        So it is where a clock went back, and without this nothing would be read until the ring came round.
+        """
+        if self._next == self._halted_at:
+            self._next, self._lost = self._next + 1, 1
+        self._halted_at = self._next
 
     def _steps(self, ring: bytes, first: int, end: int) -> Iterator[Step]:
         """Return the steps up to one whose entry is not whole yet: on some machines the count may be seen before it."""

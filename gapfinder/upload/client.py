@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 15.0
 """How long a dashboard may say nothing to what it is asked, as a rule."""
+_CONNECTED_WITHIN_S = 5.0
 _LONGEST_ANSWER = 1 << 20
 
 
@@ -68,7 +69,8 @@ class Client:
         if self._token is not None and not (self._token.isascii() and self._token.isprintable()):
             raise InputError("the token holds a character that no token has; copy it again")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(host, port, timeout=PATIENCE_S)  # a certificate is verified unless told otherwise
+        self._connection = kind(host, port)  # a certificate is verified unless told otherwise
+        self._is_met = False
 
     def __enter__(self) -> Self:
         return self
@@ -89,24 +91,18 @@ class Client:
 
         Raises:
             BrokenConnectionError: it does not answer now or within `patience_s`, or says so.
-            InputError: it wants another token, refuses what is asked, or its certificate is not trusted.
+            InputError: it wants another token, refuses what is asked, its certificate is not trusted, or nothing has
+                ever been there.
         """
         headers = {"Accept": "application/json"}
         headers |= {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         headers |= {} if checksum is None else {"X-Checksum": f"{checksum:08x}"}
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self._connection.timeout = patience_s
         try:
-            if self._connection.sock is not None:  # it was opened with the patience of an earlier question
-                self._connection.sock.settimeout(patience_s)
+            self._connect(patience_s)
             self._connection.request(method, path, body=content, headers=headers)
             response = self._connection.getresponse()
             answer = Answer(response.status, _object(response.read(_LONGEST_ANSWER)))
-        except ssl.SSLCertVerificationError as error:
-            self._connection.close()
-            raise InputError(
-                f"{self.url}: its certificate is not trusted: {error.verify_message}; SSL_CERT_FILE names further ones"
-            ) from error
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise BrokenConnectionError(str(error) or type(error).__name__) from error
@@ -114,6 +110,25 @@ class Client:
             raise BrokenConnectionError(f"status {answer.status}")
         self._check(answer)
         return answer
+
+    def _connect(self, patience_s: float) -> None:
+        """Connect where there is no connection, and give it this patience; InputError where nobody was ever there."""
+        try:
+            if self._connection.sock is None:
+                self._connection.timeout = _CONNECTED_WITHIN_S
+                self._connection.connect()
+        except ssl.SSLCertVerificationError as error:
+            self._connection.close()
+            raise InputError(
+                f"{self.url}: its certificate is not trusted: {error.verify_message}; SSL_CERT_FILE names further ones"
+            ) from error
+        except OSError as error:
+            if self._is_met:  # it may be starting again
+                raise
+            why = error.strerror or str(error)
+            raise InputError(f"nothing answers at {self.url} ({why}); check the address and that it runs") from error
+        self._is_met = True
+        self._connection.sock.settimeout(patience_s)
 
     def _check(self, answer: Answer) -> None:
         """Raise InputError for what was refused; where a slice was, the answer tells where the next one begins."""

@@ -103,9 +103,12 @@ def test_what_is_no_address_is_told(tmp_path, to):
     assert (done.exit_code, "address" in done.stderr) == (2, True)
 
 
-def test_nobody_there_is_told(tmp_path):
-    done = upload(file(tmp_path / "good.sqlite"), "--to", "http://127.0.0.1:9")
-    assert (done.exit_code, "does not answer (" in done.stderr) == (2, True)
+@pytest.mark.parametrize("to", ["http://127.0.0.1:9", "https://127.0.0.1:9", "http://no-such-name.invalid:8050"])
+def test_nobody_there_is_told_at_once(tmp_path, monkeypatch, to):
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waits for nobody"))
+    done = upload(file(tmp_path / "good.sqlite"), "--to", to)
+    assert (done.exit_code, f"nothing answers at {to} (" in done.stderr) == (2, True)
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(tmp_path, monkeypatch):

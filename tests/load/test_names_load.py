@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from databases import Call, Kernel, nsys_database
+from databases import Call, Kernel, Range, nsys_database
 
 from gapfinder.errors import InputError
 from gapfinder.load import Limits, Whole, load_profile, open_large, runs
@@ -34,6 +34,14 @@ def test_more_names_than_can_be_are_refused(path: Path) -> None:
     assert len(load_profile(path, limits=Limits(max_names=4)).kernels["name"].cat.categories) == 4
     with pytest.raises(InputError, match=SAID):
         load_profile(path, limits=Limits(max_names=3))
+
+
+def test_more_texts_of_ranges_than_can_be_are_refused(tmp_path: Path) -> None:
+    ranges = [Range(start=k, end=k + 1, name=f"mm, seq = {k % 4}") for k in range(12)]
+    path = nsys_database(tmp_path / "rank3.sqlite", kernels=[Kernel(start=0, end=5)], ranges=ranges)
+    assert len(load_profile(path, limits=Limits(max_texts=4)).ranges["name"].cat.categories) == 4
+    with pytest.raises(InputError, match=SAID):
+        load_profile(path, limits=Limits(max_texts=3))
 
 
 def test_names_of_all_parts_count_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,18 @@ def test_a_word_of_the_last_time_round_is_not_shown(tmp_path, stream, word):
     assert [(s.number, s.duration_ns, s.apart_ns) for s in _poll(reader).steps] == [(ENTRIES + 5, 100, 70)]
 
 
+def test_a_clock_that_goes_back_costs_one_step(tmp_path, stream):
+    reader = StepReader(tmp_path)
+    for step in range(3):
+        _end(stream, step, begun_at=9_000)
+    for step in range(3, 6):
+        _end(stream, step)
+    polls = [_poll(reader) for _ in range(4)]
+    assert [[s.number for s in one.steps] for one in polls] == [[0, 1, 2], [], [4, 5], []]
+    assert [one.missed for one in polls] == [0, 0, 1, 0]
+    assert [s.duration_ns for s in polls[2].steps] == [100, 100]
+
+
 def test_nothing_is_torn_while_a_fast_writer_goes_round(tmp_path):
     from gapfinder.training.environment import STARTUP_FOLDER
 
