@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 # How long an example takes says how busy the machine is.
 settings.register_profile("gapfinder", deadline=None)
 settings.load_profile("gapfinder")
+
+# Where this is set, every worker and every process of a test compiles all modules of this repository again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 

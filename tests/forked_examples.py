@@ -1,7 +1,8 @@
 """Runs examples in processes forked from this one, which has loaded torch: once, and not for each of them.
 
-Takes a JSON list of {script, arguments, ranks, spoil}; prints a JSON list of what their first ranks printed. Each rank
-gets the environment that torchrun would give it. `spoil` names a part of the checkpoint to replace before the start.
+Takes a JSON list of {script, arguments, ranks, spoil, from}; prints a JSON list of what their first ranks printed. Each
+rank gets the environment that torchrun would give it. `spoil` names a part of the checkpoint to replace before the start,
+in a copy of the checkpoints in `from`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 import signal
 import socket
 import sys
@@ -33,7 +35,8 @@ def run(job: dict) -> str:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     if "spoil" in job:
-        spoil(Path(job["arguments"][job["arguments"].index("--checkpoint") + 1]), part=job["spoil"])
+        folder = Path(job["arguments"][job["arguments"].index("--checkpoint") + 1])
+        spoil(shutil.copytree(job["from"], folder), part=job["spoil"])
     with tempfile.TemporaryFile("w+") as output:
         children = [start(job, rank=rank, port=port, output=output.fileno()) for rank in range(job["ranks"])]
         if any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children):

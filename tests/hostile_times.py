@@ -221,7 +221,7 @@ def _many() -> Iterator[Case]:
         codes=MEASURED,
         lanes=1,
         lane={"kernels": 100_000, "compute_ns": 100_000 * 5},
-        is_rest=True,  # 300,000 are tried apart
+        is_rest=True,  # the test of very many has them
     )
     yield Case(
         name="100,000 streams",

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from forked_trainings import run_forked
+
 from gapfinder.training.environment import CaptureWindow, hook_environment
 from gapfinder.training.status import ProcessStatus, read_statuses
 
@@ -41,9 +43,13 @@ def run_training(
     window: CaptureWindow | None = None,
     watch: Path | None = None,
     path: tuple[Path, ...] = (),
+    is_forked: bool = False,
     **variables: str,
 ) -> TrainingRun:
-    """Run `command` by this Python with the hook; `path` comes behind the hook in PYTHONPATH, then the stand-in."""
+    """Run `command` by this Python with the hook; `path` comes behind the hook in PYTHONPATH, then the stand-in.
+
+    One that is forked has torch before it has the hook, and takes a second in place of seven.
+    """
     statuses = folder / "status"
     statuses.mkdir()
     log = folder / "calls"
@@ -51,15 +57,18 @@ def run_training(
     environment["PYTHONPATH"] = os.pathsep.join(map(str, (*path, STUB)))
     environment |= {"NVTX_LOG": str(log), "OMP_NUM_THREADS": "1"}
     environment |= hook_environment(window=window, watch_folder=watch, status_folder=statuses, environment=environment)
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        check=False,
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    if is_forked:
+        done = run_forked(list(map(str, command)), environment=environment, folder=folder)
+    else:
+        done = subprocess.run(
+            [sys.executable, *map(str, command)],
+            check=False,
+            env=environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
     return TrainingRun(
         code=done.returncode,
         stdout=done.stdout,

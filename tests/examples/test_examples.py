@@ -38,10 +38,11 @@ def losses(tmp_path_factory) -> dict[str, dict[int, str]]:
         jobs[f"{name} resumed"] = job(name, "--steps", str(STEPS), *saved, ranks=ranks)
     for name in TWO:
         jobs[f"{name} alone"] = job(name, "--steps", "3")
+    jobs["stopped"] = job("train_plain", "--steps", str(STOP), "--checkpoint", str(folder / "stopped"))
     for part in PARTS:
         damaged = ["--checkpoint", str(folder / f"without {part}")]
-        jobs[f"begun without {part}"] = job("train_plain", "--steps", str(STOP), *damaged)
-        jobs[f"resumed without {part}"] = job("train_plain", "--steps", str(STEPS), *damaged) | {"spoil": part}
+        spoiled = {"spoil": part, "from": str(folder / "stopped")}
+        jobs[f"resumed without {part}"] = job("train_plain", "--steps", str(STEPS), *damaged) | spoiled
     command = [sys.executable, ROOT / "tests" / "forked_examples.py", json.dumps(list(jobs.values()))]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr

@@ -178,7 +178,7 @@ def test_a_record_that_leaves_its_page_is_refused(tmp_path: Path) -> None:
         read_integers(file, root=root, columns=[IntegerColumn(index=0, null=NULL)])
 
 
-@settings(on_files, max_examples=300)
+@settings(on_files, max_examples=150)
 @given(seed=st.integers(0, 2**32), flips=st.integers(1, 8), in_tree=st.booleans())
 def test_flipped_bytes_never_change_what_sqlite_still_reads(
     tmp_path: Path, seed: int, flips: int, *, in_tree: bool

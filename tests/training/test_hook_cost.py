@@ -32,7 +32,7 @@ print(json.dumps(entered))
 
 @pytest.mark.parametrize("window", [None, CaptureWindow(first=2, end=5)], ids=["marked", "behind the window"])
 def test_a_step_runs_few_functions_of_the_hook(tmp_path, window):
-    run = run_training(tmp_path, "-c", _TRAINING, window=window)
+    run = run_training(tmp_path, "-c", _TRAINING, window=window, is_forked=True)
     assert (run.code, run.stderr) == (0, "")
     entered = json.loads(run.stdout)
     assert entered == {

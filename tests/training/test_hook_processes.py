@@ -57,7 +57,7 @@ def test_compiled_training_is_compiled_as_without_the_hook(tmp_path):
 
 
 def test_steps_are_told_where_torch_takes_its_own_hooks_off_optimizers(tmp_path):
-    run = run_training(tmp_path, SCENARIOS / "unhooked_by_compile.py")
+    run = run_training(tmp_path, SCENARIOS / "unhooked_by_compile.py", is_forked=True)
     assert run.code == 0, run.stderr
     (status,) = run.statuses
     assert (status.steps, status.trouble) == (6, None)
@@ -65,7 +65,8 @@ def test_steps_are_told_where_torch_takes_its_own_hooks_off_optimizers(tmp_path)
 
 
 def test_trouble_in_the_hook_is_said_once_and_harms_nothing(tmp_path):
-    run = run_training(tmp_path, "-c", _TRAINING, NVTX_FAILS_AT="forward", window=CaptureWindow(first=2))
+    window = CaptureWindow(first=2)
+    run = run_training(tmp_path, "-c", _TRAINING, window=window, is_forked=True, NVTX_FAILS_AT="forward")
     assert run.code == 5
     (status,) = run.statuses
     assert status.trouble == "ValueError: stand-in fails"

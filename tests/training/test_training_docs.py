@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from forked_trainings import run_forked
 
 from gapfinder import training
 from gapfinder.training import SavePolicy, StepTimes
@@ -35,7 +36,7 @@ def test_its_examples_run(tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 7
     (tmp_path / "doc.py").write_text("\n".join(blocks))
-    done = run("doc.py", folder=tmp_path)
+    done = run_forked(["doc.py"], environment={**os.environ, "PYTHONPATH": str(ROOT)}, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "going on after step 0"
     assert "step 100: mean" in done.stderr

@@ -45,7 +45,7 @@ def watch(tmp_path):
 
 def test_marks_begin_and_end_with_steps(tmp_path, watch):
     turns = (2, "on", 4, "off", 17, "on", 20, "off")
-    run = run_training(tmp_path, "-c", _TRAINING, "24", watch / "marks", *map(str, turns), watch=watch)
+    run = run_training(tmp_path, "-c", _TRAINING, "24", watch / "marks", *map(str, turns), watch=watch, is_forked=True)
     assert (run.code, run.stderr) == (5, "")
     first = "<micro-step 0 forward( ) backward( ) micro-step 0> optimizer( )"
     assert outline(run.calls) == (
@@ -80,7 +80,7 @@ for number in range(8):
 
 
 def test_steps_that_end_inside_a_backward_pass(tmp_path, watch):
-    run = run_training(tmp_path, "-c", _IN_BACKWARD, watch / "marks", watch=watch)
+    run = run_training(tmp_path, "-c", _IN_BACKWARD, watch / "marks", watch=watch, is_forked=True)
     assert (run.code, run.stderr) == (0, "")
     (one,) = StepReader(watch).poll()
     assert (one.total, run.statuses[0].steps) == (8, 8)
@@ -94,7 +94,7 @@ def test_steps_that_end_inside_a_backward_pass(tmp_path, watch):
 
 def test_loops_of_all_kinds_have_the_steps_that_would_be_marked(tmp_path, watch):
     """As in test_marks: 25 steps, and a child that is forked and leaves no stream."""
-    run = run_training(tmp_path, SCENARIOS / "loops.py", watch=watch)
+    run = run_training(tmp_path, SCENARIOS / "loops.py", watch=watch, is_forked=True)
     assert (run.code, run.stderr) == (0, "")
     (one,) = StepReader(watch).poll()
     assert one.total == 25
@@ -103,27 +103,27 @@ def test_loops_of_all_kinds_have_the_steps_that_would_be_marked(tmp_path, watch)
 
 def test_told_steps_are_timed(tmp_path, watch):
     root = SCENARIOS.parents[2]
-    run = run_training(tmp_path, SCENARIOS / "told_steps.py", watch=watch, path=(root,))
+    run = run_training(tmp_path, SCENARIOS / "told_steps.py", watch=watch, path=(root,), is_forked=True)
     assert (run.code, run.stderr) == (0, "")
     (one,) = StepReader(watch).poll()
     assert (one.total, run.statuses[0].steps) == (8, 8)
 
 
 def test_workers_of_a_loader_leave_no_stream(tmp_path, watch):
-    run = run_training(tmp_path, SCENARIOS / "workers.py", watch=watch)
+    run = run_training(tmp_path, SCENARIOS / "workers.py", watch=watch, is_forked=True)
     assert (run.code, run.stderr) == (3, "")
     (one,) = StepReader(watch).poll()
     assert (one.total, one.pid) == (4, run.statuses[0].pid)
 
 
 def test_each_process_has_its_stream_and_the_rank_of_its_group(tmp_path, watch):
-    run = run_training(tmp_path, SCENARIOS / "spawned.py", tmp_path / "store", watch=watch)
+    run = run_training(tmp_path, SCENARIOS / "spawned.py", tmp_path / "store", watch=watch, is_forked=True)
     assert run.code == 0, run.stderr
     assert [(one.rank, one.world_size, one.total) for one in StepReader(watch).poll()] == [(0, 2, 4), (1, 2, 4)]
 
 
 def test_compiled_training_is_compiled_as_without_the_hook(tmp_path, watch):
-    run = run_training(tmp_path, SCENARIOS / "compiled.py", watch=watch)
+    run = run_training(tmp_path, SCENARIOS / "compiled.py", watch=watch, is_forked=True)
     assert run.code == 0, run.stderr
     assert run.stdout.split() == ["2", "0"]
     (one,) = StepReader(watch).poll()
@@ -132,7 +132,7 @@ def test_compiled_training_is_compiled_as_without_the_hook(tmp_path, watch):
 
 def test_a_folder_that_is_missing_harms_nothing(tmp_path, watch):
     gone = tmp_path / "gone"
-    run = run_training(tmp_path, "-c", _TRAINING, "4", "-", watch=gone)
+    run = run_training(tmp_path, "-c", _TRAINING, "4", "-", watch=gone, is_forked=True)
     assert (run.code, run.statuses[0].steps, run.statuses[0].trouble) == (5, 4, None)
     assert outline(run.calls) == "gapfinder( ) <gapfinder gapfinder>"
     assert run.stderr.startswith("gapfinder: step times are not kept: FileNotFoundError: ")
@@ -182,7 +182,7 @@ def test_a_switch_that_does_not_do_is_none(tmp_path, kind):
 
 def test_steps_are_timed_where_nothing_can_mark(tmp_path, watch):
     run = run_training(
-        tmp_path, "-c", _TRAINING, "6", str(watch / "marks"), "1", "on", watch=watch, NVTX_FAILS_AT="forward"
+        tmp_path, "-c", _TRAINING, "6", watch / "marks", "1", "on", watch=watch, is_forked=True, NVTX_FAILS_AT="forward"
     )
     assert run.code == 5
     assert run.stderr == "gapfinder: training is not marked: ValueError: stand-in fails\n"

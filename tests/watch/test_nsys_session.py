@@ -45,6 +45,7 @@ def test_a_launch_that_hangs_is_tried_once_more(tmp_path):
     session.close()
 
 
-def test_a_launch_that_hangs_twice_is_an_error(tmp_path):
-    with pytest.raises(NsysError, match="did not start a program within 2 s"):
+def test_a_launch_that_hangs_twice_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "_OPENING_S", 1.0)
+    with pytest.raises(NsysError, match="did not start a program within 1 s"):
         opened(tmp_path, "echo hanging\nexec sleep 60\n")
