@@ -11,7 +11,7 @@ import click
 from gapfinder.cli.options import chosen_settings, measuring_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
-from gapfinder.cli.terminal import text_layout
+from gapfinder.cli.terminal import text_height, text_layout
 from gapfinder.cli.workers import check_complete, chosen_workers, expect_workers, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
@@ -72,9 +72,11 @@ def analyze(  # noqa: PLR0913 (one for each option)
 
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
-    """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
+    """Return the report in one of FORMATS; on a terminal text has its width, colours, and an end that tells all."""
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
-        return render_text(analysis, **text_layout(is_terminal=is_terminal))
+        return render_text(
+            analysis, **text_layout(is_terminal=is_terminal), height=text_height(is_terminal=is_terminal)
+        )
     return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

@@ -25,3 +25,10 @@ def text_layout(*, is_terminal: bool) -> TextLayout:
         width=max(shutil.get_terminal_size((_WIDTH, 0)).columns, _NARROWEST),
         color=not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
     )
+
+
+def text_height(*, is_terminal: bool) -> int | None:
+    """Return how many lines a terminal shows at once; None of anything else, and where the terminal does not say."""
+    import shutil
+
+    return shutil.get_terminal_size((0, 0)).lines or None if is_terminal else None
