@@ -52,6 +52,11 @@ class Launch:
     ranks: int | None
 
 
+def active_python(path: str | None = None) -> str | None:
+    """Return the name of the Python that runs a training which names none: the first on `path`, else on PATH."""
+    return next((name for name in ("python", "python3") if shutil.which(name, path=path)), None)
+
+
 def _is_executable(word: str) -> bool:
     return shutil.which(word) is not None
 

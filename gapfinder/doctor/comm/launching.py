@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import gapfinder.training
-from gapfinder.capture.launchers import divide
+from gapfinder.capture.launchers import active_python, divide
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _is_python(word: str) -> bool:
 
 
 def _python() -> str:
-    python = next(filter(shutil.which, ("python", "python3")), None)
+    python = active_python()
     if python is None:
         raise InputError("no python on PATH to run as every rank; activate its environment, or write it after --")
     return python
