@@ -45,11 +45,12 @@ def analyze(  # noqa: PLR0913 (one for each option)
 ) -> None:
     """Say where the time of captured trainings goes, and why.
 
-    What is measured: idle gaps, holes and hidden communication; why they are there, and what to change.
+    Measured are, on each lane (one GPU as one process uses it): holes, which are time without compute; gaps, in which
+    nothing runs; and how much communication is hidden behind compute. The report says why, and what to change.
 
     PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst), a folder
     of them or a quoted pattern such as 'runs/*/rank*.nsys-rep'. Of several, one that cannot be measured is named and
-    left out. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
+    left out. Options that are not given come from the nearest gapfinder.toml or pyproject.toml.
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
