@@ -13,6 +13,7 @@ from playwright.sync_api import sync_playwright
 
 _FOLDER = Path(__file__).parent / "images"
 _PROFILE = "slow_rank"
+_PREPARED_MS = 300_000  # a dashboard that has just been started prepares all samples first
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -24,11 +25,12 @@ def main(address: str) -> None:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 640}, reduced_motion="reduce")
         page.goto(f"{address.rstrip('/')}/profiles")
-        page.get_by_role("link", name=_PROFILE, exact=True).first.click()
+        page.get_by_role("link", name=_PROFILE, exact=True).first.click(timeout=_PREPARED_MS)
         page.get_by_role("link", name="Timeline", exact=True).click()
         page.wait_for_selector('#timeline[data-painted="ready"]')
         page.get_by_role("button", name="longest", exact=True).click()
         page.get_by_role("heading", name="cause").first.wait_for()
+        page.locator("#timeline-words:not(:empty)").wait_for()  # the server's sentence, which comes when it comes
         page.screenshot(path=_FOLDER / "timeline.png")
         browser.close()
 

@@ -21,6 +21,7 @@ TOPOLOGY = ("nvidia-smi", "topo", "-m")
 NVLINK = ("nvidia-smi", "nvlink", "-s")
 CLOCK = ("timedatectl", "show", "--property=NTPSynchronized", "--value")
 TORCH = {
+    "python": "/envs/training/bin/python",
     "version": "2.7.0+cu128",
     "cuda": "12.8",
     "is_available": True,

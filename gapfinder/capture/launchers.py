@@ -52,6 +52,11 @@ class Launch:
     ranks: int | None
 
 
+def active_python(path: str | None = None) -> str | None:
+    """Return the name of the Python that runs a training which names none: the first on `path`, else on PATH."""
+    return next((name for name in ("python", "python3") if shutil.which(name, path=path)), None)
+
+
 def _is_executable(word: str) -> bool:
     return shutil.which(word) is not None
 
@@ -96,11 +101,6 @@ _LAUNCHERS = {"torchrun": _TORCHRUN, "mpirun": _MPIRUN, "mpiexec": _MPIRUN, "ort
 def is_python(word: str) -> bool:
     """Say whether a word of a command line is a Python, with or without a version and a folder."""
     return _PYTHON.fullmatch(PurePath(word).name) is not None
-
-
-def find_python() -> str | None:
-    """Return the Python that a script without one is run with: the first on PATH; None where there is none."""
-    return next(filter(shutil.which, ("python", "python3")), None)
 
 
 def divide(command: Sequence[str]) -> Launch:

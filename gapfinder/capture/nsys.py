@@ -25,6 +25,7 @@ _USUAL_PLACES = (
     "/usr/local/cuda*/nsight-systems*/bin/nsys",
     "/usr/lib/*/nsight-systems/target-linux-*/nsys",
 )
+_ROOTS = ("/opt/nvidia", "/usr/local/cuda*", "/usr/lib/*/nsight-systems")  # of these places, for people
 _ANSWER_SECONDS = 60
 _LONGEST_MESSAGE = 300
 _VERSION = re.compile(r"\b(\d{4}(?:\.\d+){2,3})\b")
@@ -70,8 +71,8 @@ def find_nsys(named: str | None = None) -> Nsys:
     if failures:
         raise NsysError("; ".join(failures))
     raise NsysError(
-        f"nsys not found on PATH nor in {', '.join(_USUAL_PLACES)}; install NVIDIA Nsight Systems, set "
-        f"{ENVIRONMENT_NAME} to its nsys, or export the report elsewhere with `nsys export --type=sqlite`"
+        f"nsys not found on PATH nor below {', '.join(_ROOTS)}; install NVIDIA Nsight Systems "
+        f"(https://developer.nvidia.com/nsight-systems), or set {ENVIRONMENT_NAME} to its nsys"
     )
 
 

@@ -11,7 +11,7 @@ import click
 from gapfinder.cli.options import chosen_settings, measuring_options, report_options
 from gapfinder.cli.output import check_output, put_report
 from gapfinder.cli.profiles import given_profiles
-from gapfinder.cli.terminal import text_layout
+from gapfinder.cli.terminal import text_height, text_layout
 from gapfinder.cli.workers import check_complete, measured_files, worker_options
 from gapfinder.errors import InconclusiveError
 from gapfinder.settings import settings_file
@@ -40,11 +40,12 @@ def analyze(  # noqa: PLR0913 (one for each option)
 ) -> None:
     """Say where the time of captured trainings goes, and why.
 
-    What is measured: idle gaps, holes and hidden communication; why they are there, and what to change.
+    Measured are, on each lane (one GPU as one process uses it): holes, which are time without compute; gaps, in which
+    nothing runs; and how much communication is hidden behind compute. The report says why, and what to change.
 
     PROFILE is a report of nsys (.nsys-rep, .qdrep, .qdstrm), its export (.sqlite, .sqlite.gz, .sqlite.zst), a folder
     of them or a quoted pattern such as 'runs/*/rank*.nsys-rep'. Of several, one that cannot be measured is named and
-    left out. What no option says comes from the nearest gapfinder.toml or pyproject.toml.
+    left out. Options that are not given come from the nearest gapfinder.toml or pyproject.toml.
     """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
@@ -66,9 +67,11 @@ def analyze(  # noqa: PLR0913 (one for each option)
 
 
 def rendered(analysis: Analysis, *, form: str, is_terminal: bool) -> str:
-    """Return the report in one of FORMATS; text is coloured and as wide as the terminal on a terminal."""
+    """Return the report in one of FORMATS; on a terminal text has its width, colours, and an end that tells all."""
     from gapfinder.render import render_html, render_json, render_markdown, render_text
 
     if form == "text":
-        return render_text(analysis, **text_layout(is_terminal=is_terminal))
+        return render_text(
+            analysis, **text_layout(is_terminal=is_terminal), height=text_height(is_terminal=is_terminal)
+        )
     return {"json": render_json, "markdown": render_markdown, "html": render_html}[form](analysis)

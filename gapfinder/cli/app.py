@@ -109,8 +109,9 @@ def commands() -> None:
     """Find the holes in a GPU timeline, and how much communication is hidden behind compute.
 
     \b
-    Exit codes: 0 good, 1 a check failed, 2 usage or bad input, 3 the input cannot answer,
-    4 nsys is missing or failed. `run` and `watch` end with the training's own where that is not 0.
+    Exit codes: 0 good, 1 a check failed, 2 usage or bad input,
+    3 the input cannot answer, 4 nsys is missing or failed.
+    `run` and `watch` end with the training's own where that is not 0.
     """  # noqa: D301 (click's mark for text that is not wrapped again)
 
 

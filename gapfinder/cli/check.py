@@ -42,11 +42,10 @@ def check(  # noqa: PLR0913 (one for each option)
 ) -> None:
     """Fail when a training got worse than limits allow.
 
-    It is compared with a baseline, with limits of its own, or with both.
+    It is compared with a baseline, with limits of its own, or with both. PROFILE is what `analyze` takes.
 
-    \b
-    Exit codes: 0 within the limits, 1 worse than allowed, 3 inconclusive: the question could not be answered.
-    """  # noqa: D301 (click's mark for text that is not wrapped again)
+    Exit codes: 0 within the limits, 1 worse than allowed, 2 usage or bad input, 3 the question could not be answered.
+    """
     config = config or settings_file(Path())
     settings = chosen_settings(config=config, **options)
 

@@ -112,7 +112,7 @@ _OPTIONS = (
         "--fail-on",
         metavar="LIMIT",
         multiple=True,
-        help="Such as overlap_ratio<0.7 or exposed_ms_per_step@worst:+10%; may be repeated.",
+        help="In place of the default limits, such as overlap_ratio<0.7 or exposed_ms_per_step:+10%; may be repeated.",
     ),
     click.option(
         "--allow-different",

@@ -15,12 +15,18 @@ from gapfinder.errors import InputError
 
 @click.command()
 @click.argument("profiles", metavar="PROFILE|FOLDER...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--store", type=click.Path(path_type=Path), help="Folder that keeps what is shown.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Port; from 8050 on the first free one when not given.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps what is shown; one of the user's when not given.",
+)
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to serve on.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65_535), help="Port; from 8050 on the first free one when not given."
+)
 @click.option("--token", envvar=TOKEN_NAME, help=f"What a visitor has to know; better in {TOKEN_NAME}.")
 @click.option("--allow-host", "names", metavar="NAME", multiple=True, help="Further host name to answer to.")
-@click.option("--quota", metavar="SIZE", help="What uploads may take together, such as 50GB.")
+@click.option("--quota", metavar="SIZE", help="What uploads may take together, such as 200GB; 50GB when not given.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Profiles prepared at once.")
 @click.option("--memory", metavar="SIZE", help="What preparing one profile may take at most, such as 8GB.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser of this machine.")

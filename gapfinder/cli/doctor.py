@@ -48,7 +48,7 @@ def doctor(  # noqa: PLR0913 (one for each option)
     nsys: str | None,
     wanted: CommWanted,
 ) -> None:
-    """Check this machine before a long training, or the communication of its ranks.
+    """Check a machine before a long training, or its communication.
 
     What is looked at: nsys, GPUs, network, versions, names, space and limits. It only reads. What could not be looked
     at is told as "not checked", and is neither good nor bad.

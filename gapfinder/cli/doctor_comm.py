@@ -37,8 +37,14 @@ comm_options = gathered(
     CommWanted,
     click.option("--comm", is_flag=True, help="Measure communication: a program on every rank of the LAUNCHER."),
     click.option("--link", metavar="BANDWIDTH|GPU", help="What a link should carry, such as 100Gb/s, or H200."),
-    click.option("--sizes", metavar="SIZE,...", help="Sizes of collectives, such as 1MB,64MB."),
-    click.option("--seconds", type=click.FloatRange(min=1), help="Measure no longer than this; 60 when not given."),
+    click.option(
+        "--sizes",
+        metavar="SIZE,...",
+        help="Sizes of collectives, such as 1MB,64MB; from 1 kB to 64 MB (NCCL: 1 GB) when not given.",
+    ),
+    click.option(
+        "--seconds", metavar="N", type=click.FloatRange(min=1), help="Measure no longer than this; 60 when not given."
+    ),
     click.option("--patience", metavar="DURATION", help="Give up when nothing moves for so long; 60s when not given."),
 )
 

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     type=click.UNPROCESSED,
     shell_complete=complete_files,
 )
-@click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="New folder for all of it.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="New folder for all of it; in gapfinder-runs when not given.",
+)
 @capture_options
 @click.option("--no-history", is_flag=True, help="Store nothing in the history.")
 @click.option("--nsys", "nsys_path", metavar="PATH", help="The nsys to use, in place of the newest that is found.")
@@ -41,11 +47,14 @@ def run(  # noqa: PLR0913 (one for each option)
     """Run a training under nsys, and say where its time goes.
 
     A .py file is run with the first python on PATH; after -- stands any command, such as torchrun, mpirun or srun.
-    Options of gapfinder come before either. Everything is kept in one run folder. CUDA graphs are traced node by node,
-    which slows them down but shows their kernels; --nsys-arg=--cuda-graph-trace=graph is quicker and hides them.
+    Options of gapfinder come before either. Capture, export, report and data are kept in one run folder. CUDA graphs
+    are traced node by node, which slows them down but shows their kernels. Quicker, and without their kernels, is
+
+    \b
+    --nsys-arg=--cuda-graph-trace=graph
 
     The exit code is the training's own, unless that is 0 and the capture or its analysis failed.
-    """
+    """  # noqa: D301 (click's mark for text that is not wrapped again)
     from gapfinder.capture.nsys import find_nsys
     from gapfinder.capture.session import dry_run as words_of
     from gapfinder.capture.session import run_training

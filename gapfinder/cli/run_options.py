@@ -33,5 +33,11 @@ capture_options = gathered(
     ),
     click.option("--nvtx-range", metavar="NAME@DOMAIN", help="The range of --capture-range nvtx; * is any domain."),
     click.option("--no-annotate", is_flag=True, help="Mark no steps and phases; captures the whole run."),
-    click.option("--nsys-arg", "nsys_args", metavar="ARG", multiple=True, help="For nsys profile; may be repeated."),
+    click.option(
+        "--nsys-arg",
+        "nsys_args",
+        metavar="ARG",
+        multiple=True,
+        help="For nsys profile, such as --sample=cpu; may be repeated.",
+    ),
 )

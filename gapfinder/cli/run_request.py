@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder.capture.command import CaptureOptions, CaptureRange
-from gapfinder.capture.launchers import find_python
+from gapfinder.capture.launchers import active_python
 from gapfinder.capture.session import DEFAULT_WINDOW, RunRequest
 from gapfinder.errors import InputError
 from gapfinder.training.environment import CaptureWindow
@@ -79,7 +79,7 @@ def training_words(command: Sequence[str]) -> tuple[str, ...]:
     if program.endswith(".py"):
         if not Path(program).is_file():
             raise InputError(f"no such script: {program}")
-        python = find_python()
+        python = active_python()
         if python is None:
             raise InputError(f"no python on PATH to run {program} with; activate its environment")
         return (python, *command)

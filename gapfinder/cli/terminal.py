@@ -43,3 +43,10 @@ def progress_console() -> Console:
 def progress_line(text: str = "") -> Status:
     """Return a context in which a terminal shows what is under way, in one line that can be updated."""
     return progress_console().status(text)
+
+
+def text_height(*, is_terminal: bool) -> int | None:
+    """Return how many lines a terminal shows at once; None of anything else, and where the terminal does not say."""
+    import shutil
+
+    return shutil.get_terminal_size((0, 0)).lines or None if is_terminal else None

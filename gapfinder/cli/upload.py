@@ -26,7 +26,7 @@ TOKEN_NAME = "GAPFINDER_TOKEN"  # noqa: S105 (the name of a variable)
 @click.option("--token", envvar=TOKEN_NAME, help=f"What the dashboard asks for; better in {TOKEN_NAME}.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until it is prepared there.")
 def upload(profiles: tuple[Path, ...], *, to: str, name: str | None, token: str | None, no_wait: bool) -> None:
-    """Send profiles to a dashboard, as one run, and print the address of its page.
+    """Send profiles to a dashboard, as one run with one address.
 
     PROFILE is what `analyze` takes. An upload that was interrupted goes on where it ended when it is sent again.
     """

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 @click.command(no_args_is_help=True, context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="TRAIN.PY|COMMAND [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("-o", "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="New folder for all of it.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="New folder for all of it; in gapfinder-runs when not given.",
+)
 @watch_options
 @click.option("--no-history", is_flag=True, help="Store nothing in the history.")
 @click.option("--nsys", "nsys_path", metavar="PATH", help="The nsys to use, in place of the newest that is found.")
@@ -28,7 +34,7 @@ def watch(
     no_history: bool,
     nsys_path: str | None,
 ) -> None:
-    """Stay beside a long training, and capture it when its steps slow down.
+    """Stay beside a long training; capture it when it slows down.
 
     A .py file is run with the first python on PATH; after -- stands any command, such as torchrun. Options of gapfinder
     come before either. nsys is there from the start and idle; each capture is analysed at once, and compared with the

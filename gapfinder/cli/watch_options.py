@@ -78,20 +78,27 @@ def _text(name: str, *, default: str, metavar: str, told: str) -> Decorator:
 watch_options = gathered(
     "wanted",
     WatchWanted,
-    _text("--drift", default="20%", metavar="RATIO", told="Capture when steps take this much longer than is usual."),
-    _text("--lag", default="20%", metavar="RATIO", told="Or when a rank does, outside backward, than the others."),
-    _text("--sustained", default="10s", metavar="TIME", told="For how long it must last, for either."),
+    _text("--drift", default="20%", metavar="RATIO", told="Capture when steps take this much longer than usual."),
+    _text(
+        "--lag",
+        default="20%",
+        metavar="RATIO",
+        told="Or when a rank takes this much longer than the others, outside backward.",
+    ),
+    _text("--sustained", default="10s", metavar="TIME", told="How long either must last."),
     click.option(
         "--stall",
         metavar="K",
         type=click.FloatRange(1),
         default=5.0,
         show_default=True,
-        help="Or when no step ends for K times as long as 99 % of them take, and",
+        help="Or when no step ends for K times as long as 99 % of the steps take.",
     ),
-    _text("--stall-least", default="120s", metavar="TIME", told="for this long."),
-    click.option("--at-step", metavar="N", type=click.IntRange(0), multiple=True, help="Or at this step; repeatable."),
-    click.option("--every", metavar="TIME", help="Or this often."),
+    _text("--stall-least", default="120s", metavar="TIME", told="How long no step must end at least, for --stall."),
+    click.option(
+        "--at-step", metavar="N", type=click.IntRange(0), multiple=True, help="Or at this step; may be repeated."
+    ),
+    click.option("--every", metavar="TIME", help="Or each time so much time has passed."),
     _number(
         "--healthy-at",
         least=0,
@@ -101,6 +108,12 @@ watch_options = gathered(
     _number("--capture-steps", least=1, default=20, told="How many steps a capture has."),
     _number("--most-captures", least=0, default=10, told="How many captures there may be."),
     _text("--budget", default="20GB", metavar="SIZE", told="How much disk they may fill."),
-    _text("--cool-down", default="300s", metavar="TIME", told="How long to wait after one."),
-    click.option("--nsys-arg", "nsys_args", metavar="ARG", multiple=True, help="For nsys launch or start; repeatable."),
+    _text("--cool-down", default="300s", metavar="TIME", told="How long to wait after a capture."),
+    click.option(
+        "--nsys-arg",
+        "nsys_args",
+        metavar="ARG",
+        multiple=True,
+        help="For nsys launch or start, such as --sample=cpu; may be repeated.",
+    ),
 )

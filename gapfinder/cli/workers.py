@@ -93,9 +93,11 @@ worker_options = gathered(
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Reports measured at once, each in a process of its own; 1 is in this one.",
+        help="Reports measured at once, each in a process of its own; as many as CPUs when not given.",
     ),
-    click.option("--memory", metavar="SIZE", help="What each of these processes may take at most, such as 8GB."),
+    click.option(
+        "--memory", metavar="SIZE", help="What each of these processes may take, such as 8GB; 4GB when not given."
+    ),
     click.option(
         "--scheduler", metavar="ADDRESS", help="Measure on the workers of this Dask scheduler (address or its file)."
     ),

@@ -1,4 +1,7 @@
-"""Says as JSON what torch is here and what it sees: a program of its own, as a broken torch may crash or hang."""
+"""Says as JSON what torch is here and what it sees: a program of its own, as a broken torch may crash or hang.
+
+It runs in the training's own Python, which may be older than gapfinder's.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ import warnings
 
 def main() -> None:
     """Write one line of JSON to standard output; what goes wrong on the way ends the program with a traceback."""
+    del sys.path[0]  # this file's folder, whose modules nobody means; a Python before 3.11 has no -P for that
     import torch
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         is_available, devices = torch.cuda.is_available(), torch.cuda.device_count()
     told = {
+        "python": sys.executable,
         "version": str(torch.__version__),
         "cuda": torch.version.cuda,
         "is_available": is_available,

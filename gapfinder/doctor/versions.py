@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gapfinder.capture.launchers import active_python
 from gapfinder.doctor.check import Area, NotCheckedError, Question, Verdict, failure, not_checked, ok, warning
 from gapfinder.doctor.nsys import found_nsys
 from gapfinder.doctor.nvidia_smi import smi_report
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 # Importing torch from a busy network file system takes a minute.
 _TORCH_SECONDS = 90
-_ASK_TORCH = (sys.executable, "-P", str(Path(__file__).with_name("ask_torch.py")))
+_ASK_TORCH = Path(__file__).with_name("ask_torch.py")
 _MISSING = "No module named 'torch'"
 
 # The first releases that know a generation of CUDA: those in its toolkit.
@@ -33,11 +34,13 @@ class _Torch:
     """What torch tells.
 
     Attributes:
+        python: the Python that it is imported in.
         cuda: version that it was built with; None in a build for CPUs.
         problem: what it warned of when it looked for GPUs.
         nccl, nccl_loaded: version it was built with and version it is bound to; empty where there is none.
     """
 
+    python: str
     version: str
     cuda: str | None
     is_available: bool
@@ -48,10 +51,20 @@ class _Torch:
 
 
 def _ask_torch(machine: Machine) -> Ran:
-    ran = machine.run(_ASK_TORCH, _TORCH_SECONDS)
+    python = _python(machine)
+    ran = machine.run((python, str(_ASK_TORCH)), _TORCH_SECONDS)
     if ran.code and _MISSING in ran.errors:
-        raise NotCheckedError(f"torch is not installed for {sys.executable}")
+        raise NotCheckedError(f"torch is not installed for {python}, the first Python on PATH")
     return ran
+
+
+def _python(machine: Machine) -> str:
+    """Return the Python that a training is run with; what runs gapfinder may be another."""
+    path = machine.environment.get("PATH")
+    python = shutil.which(active_python(path) or "", path=path)
+    if python is None:
+        raise NotCheckedError("no python on PATH to look for torch with")
+    return python
 
 
 def _torch(machine: Machine) -> _Torch:
@@ -61,6 +74,7 @@ def _torch(machine: Machine) -> _Torch:
     try:
         told = json.loads(ran.output.splitlines()[-1])
         return _Torch(
+            python=str(told["python"]),
             version=str(told["version"]),
             cuda=None if told["cuda"] is None else str(told["cuda"]),
             is_available=bool(told["is_available"]),
@@ -78,10 +92,11 @@ def _import(machine: Machine) -> Verdict:
     if ran.code:
         ended = f"died of signal {-ran.code}" if ran.code < 0 else ran.words()
         return failure(
-            f"`import torch` fails in {sys.executable}: {ended}",
+            f"`import torch` fails in {_python(machine)}: {ended}",
             advice="Install torch anew, with the CUDA of this driver; see https://pytorch.org/get-started/locally.",
         )
-    return ok(f"torch {_torch(machine).version} ({sys.executable})")
+    torch = _torch(machine)
+    return ok(f"torch {torch.version} ({torch.python})")
 
 
 def _cuda(machine: Machine) -> Verdict:

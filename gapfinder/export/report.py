@@ -26,7 +26,7 @@ def export_report(path: Path, *, nsys: Nsys | None = None) -> Path:
     The report's folder is never written to. Raises InputError for what is no report, NsysError where nsys fails.
     """
     _refuse_other_files(path)
-    nsys = nsys or find_nsys()
+    nsys = nsys or _exporter(path)
     key = content_key(path)
 
     def make(scratch: Path) -> Path:
@@ -43,6 +43,13 @@ def export_report(path: Path, *, nsys: Nsys | None = None) -> Path:
         return output
 
     return cached(f"{key}-{nsys.version}.sqlite", make=make)
+
+
+def _exporter(report: Path) -> Nsys:
+    try:
+        return find_nsys()
+    except NsysError as error:
+        raise NsysError(f"{error}; or export {report} where nsys is, with `nsys export --type=sqlite`") from error
 
 
 def _refuse_other_files(path: Path) -> None:

@@ -25,9 +25,15 @@ _ACT_ON, _KNOW = 5, 5
 _SEVERITIES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: PLAIN}
 
 
-def render_text(analysis: Analysis, *, width: int = 100, color: bool = False) -> str:
-    """Return the report as text; with `color`, the same text with terminal colours."""
-    return joined(_lines(analysis, width), width=width, color=color)
+def render_text(analysis: Analysis, *, width: int = 100, color: bool = False, height: int | None = None) -> str:
+    """Return the report as text; with `color`, the same text with terminal colours.
+
+    A report of more than `height` lines, whose beginning has left the screen, ends with it again in short.
+    """
+    lines = list(_lines(analysis, width))
+    if height is not None and len(lines) >= height:  # the last line of a screen is the prompt's
+        lines += _in_short(analysis, width)
+    return joined(lines, width=width, color=color)
 
 
 def render_tables(tables: Iterable[Table], *, width: int, color: bool) -> str:
@@ -62,10 +68,10 @@ def _findings(analysis: Analysis, width: int) -> Iterator[Line]:
         yield PLAIN, PLAIN
         yield "Findings", HEADING
     for finding in act_on[:_ACT_ON]:
-        headline = f"{finding.severity.upper()} {finding.title} [{finding.code}]"
-        yield from paragraph(headline, width, rest=INDENT, style=_SEVERITIES[finding.severity])
+        yield from paragraph(_headline(finding), width, rest=INDENT, style=_SEVERITIES[finding.severity])
         lost = lost_words(analysis, finding)
-        yield from paragraph(f"Lost: {lost}. {finding.detail}", width, first=INDENT, rest=INDENT)
+        told = f"Lost: {lost}. {finding.detail}" if lost else finding.detail
+        yield from paragraph(told, width, first=INDENT, rest=INDENT)
         yield from paragraph(f"Do: {finding.advice}", width, first=INDENT, rest=INDENT)
     for finding in know[:_KNOW]:
         yield from paragraph(_to_know(finding), width, rest=INDENT, style=CAPTION)
@@ -74,6 +80,20 @@ def _findings(analysis: Analysis, width: int) -> Iterator[Line]:
         yield f"{format_count(more, 'finding')} more: see --format json or html", CAPTION
     if analysis.findings:
         yield from paragraph("`gapfinder explain CODE` says how each is measured and what else helps.", width)
+
+
+def _in_short(analysis: Analysis, width: int) -> Iterator[Line]:
+    """Yield what stands above the tables once more: the verdict, and what to act on in a line each."""
+    yield PLAIN, PLAIN
+    yield "In short", HEADING
+    yield from paragraph(verdict(analysis), width, style=TITLE)
+    for finding in findings_to_act_on(analysis)[:_ACT_ON]:
+        cost = f": {format_share(finding.share)}" if finding.lost_ns else ""
+        yield from paragraph(f"{_headline(finding)}{cost}", width, rest=INDENT, style=_SEVERITIES[finding.severity])
+
+
+def _headline(finding: Finding) -> str:
+    return f"{finding.severity.upper()} {finding.title} [{finding.code}]"
 
 
 def _to_know(finding: Finding) -> str:

@@ -9,9 +9,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import click
 import databases
 import pytest
 from click.testing import CliRunner, Result
@@ -36,6 +38,22 @@ def profile(tmp_path):
         Kernel(start=202_000, end=203_000, name="ncclDevKernel_AllReduce", stream=9),
     ]
     return databases.nsys_database(tmp_path / "run.sqlite", kernels=kernels)
+
+
+def described() -> Iterator[tuple[str, ...]]:
+    """The words of every command and subcommand."""
+    for name, command in commands.commands.items():
+        yield (name,)
+        if isinstance(command, click.Group):
+            yield from ((name, below) for below in command.commands)
+
+
+@pytest.mark.parametrize("words", [(), *described()], ids=" ".join)
+def test_help_fits_80_columns_and_cuts_no_sentence(words):
+    told = CliRunner().invoke(commands, [*words, "--help"], terminal_width=80).stdout
+    assert [line for line in told.splitlines() if len(line) > 80] == []
+    assert not re.search(r"[a-z]\.\.\.$", told, re.MULTILINE)
+    assert re.search(r"\b(TEXT|INTEGER|FLOAT) RANGE\b|\bFLOAT\b", told) is None
 
 
 def test_the_version_is_told():

@@ -34,6 +34,7 @@ def bare(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setenv("GAPFINDER_NSYS", str(nsys))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tools / "python").symlink_to(sys.executable)
     # The real torch takes seconds to import, and tests/doctor asks it once.
     (tools / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")\n")
     monkeypatch.setenv("PYTHONPATH", str(tools))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,11 +84,33 @@ def test_a_broken_torch_breaks_nothing_else(answer, status, words, tmp_path):
 
 
 def test_this_torch_tells_what_it_is():
-    command = (sys.executable, "-P", str(Path(ask_torch.__file__)))
+    command = (sys.executable, str(Path(ask_torch.__file__)))
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
     told = json.loads(done.stdout)
     assert set(told) == set(TORCH)
     assert told["version"].startswith("2.")
+    assert told["python"] == sys.executable
+
+
+def test_torch_is_looked_for_where_a_training_finds_it(tmp_path):
+    for number, name in enumerate(("python3", "python")):
+        python = tmp_path / str(number) / name
+        python.parent.mkdir()
+        python.touch(mode=0o755)
+    asked = []
+
+    def run(command, seconds):
+        if not command[-1].endswith("ask_torch.py"):
+            raise NotCheckedError("not found")
+        asked.append(command[0])
+        return Ran(code=1, output="", errors="ModuleNotFoundError: No module named 'torch'")
+
+    for path in (f"{tmp_path}/0", f"{tmp_path}/0:{tmp_path}/1"):
+        seen = check(replace(machine(tmp_path, environment={"PATH": path}), run=run), "version-torch").seen
+        assert seen == f"torch is not installed for {asked[-1]}, the first Python on PATH"
+    assert set(asked) == {f"{tmp_path}/0/python3", f"{tmp_path}/1/python"}
+    nowhere = check(machine(tmp_path, environment={"PATH": f"{tmp_path}/none"}), "version-torch")
+    assert (nowhere.status, nowhere.seen) == (Status.NOT_CHECKED, "no python on PATH to look for torch with")
 
 
 def test_an_nsys_older_than_the_driver_is_told(tmp_path):

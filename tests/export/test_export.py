@@ -9,15 +9,16 @@ import sys
 import threading
 import time
 from contextlib import closing
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from gapfinder.capture.nsys import find_nsys
+from gapfinder.capture.nsys import _ROOTS, _USUAL_PLACES, find_nsys
 from gapfinder.errors import InputError, NsysError
 from gapfinder.export import export_report
 from gapfinder.export.cache import remove_half_made
-from gapfinder.export.report_version import report_version
+from gapfinder.export.report_version import REPORT_MAGIC, report_version
 
 # Answers --version; `export` counts its calls and copies a database, or does what $BEHAVIOUR says.
 _STUB = """#!/bin/sh
@@ -295,11 +296,21 @@ def test_the_newest_nsys_on_path_wins_and_a_broken_one_is_passed_over(tmp_path, 
         find_nsys()
 
 
+def test_the_places_that_are_told_hold_those_that_are_looked_at():
+    for place in _USUAL_PLACES:
+        assert any(fnmatch(place, f"{root}*") for root in _ROOTS)
+
+
 def test_a_missing_nsys_tells_where_it_was_looked_for(tmp_path, monkeypatch, no_usual_places):
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), "a name too long to be looked at" * 200]))
     monkeypatch.delenv("GAPFINDER_NSYS", raising=False)
-    with pytest.raises(NsysError, match=r"nsys not found on PATH .*install NVIDIA Nsight Systems"):
+    with pytest.raises(NsysError, match=r"nsys not found on PATH .*install NVIDIA Nsight Systems \(https://") as told:
         find_nsys()
+    assert "export" not in str(told.value)
+    report = tmp_path / "rank 0.nsys-rep"
+    report.write_bytes(REPORT_MAGIC)
+    with pytest.raises(NsysError, match=r"or export .*/rank 0\.nsys-rep where nsys is, with `nsys export "):
+        export_report(report)
     monkeypatch.setenv("GAPFINDER_NSYS", str(tmp_path / "nowhere"))
     with pytest.raises(NsysError, match=r"GAPFINDER_NSYS is '.*nowhere'"):
         find_nsys()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import analyses
 import pytest
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from gapfinder.explanations import Severity
 from gapfinder.render import render_text
 
 if TYPE_CHECKING:
@@ -68,3 +70,32 @@ def test_a_terminal_cannot_be_driven_by_a_name() -> None:
     report = render_text(analyses.hostile())
     assert r"\x1b[2J\x1b]0;owned\x07 \r\n" in report
     assert "\x1b" not in report
+
+
+def test_a_report_that_leaves_the_screen_ends_with_what_began_it() -> None:
+    analysis = analyses.explained()
+    report = render_text(analysis)
+    lines = report.splitlines()
+    assert render_text(analysis, height=len(lines) + 1) == report
+    longer = render_text(analysis, height=len(lines))
+    assert longer.startswith(report)
+    end = longer.removeprefix(report).splitlines()
+    assert end[:2] == ["", "In short"]
+    paragraph = lines[lines.index("") + 1 : lines.index("Findings") - 1]
+    assert end[2 : 2 + len(paragraph)] == paragraph
+    headlines = [line for line in lines if re.match("(CRITICAL|WARNING) ", line)]
+    ends = end[2 + len(paragraph) :]
+    assert [line.partition("]")[0] for line in ends] == [line.partition("]")[0] for line in headlines]
+    assert headlines
+    assert all(re.fullmatch(r": \d+\.\d %", line.partition("]")[2]) for line in ends)
+
+
+def test_a_finding_that_cost_nothing_measured_is_told_without_a_loss() -> None:
+    explained = analyses.explained()
+    finding = replace(
+        explained.findings[0], severity=Severity.WARNING, lost_ns=0, share=0.0, detail="Seen on the host."
+    )
+    lines = render_text(replace(explained, findings=(finding,)), height=1).splitlines()
+    headline = f"WARNING {finding.title} [{finding.code}]"
+    assert lines[lines.index(headline) + 1] == "    Seen on the host."
+    assert lines[-1] == headline

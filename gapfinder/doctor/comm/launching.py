@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import gapfinder.training
-from gapfinder.capture.launchers import divide, find_python, is_python
+from gapfinder.capture.launchers import active_python, divide, is_python
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _divided(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _python() -> str:
-    python = find_python()
+    python = active_python()
     if python is None:
         raise InputError("no python on PATH to run as every rank; activate its environment, or write it after --")
     return python
