@@ -17,7 +17,7 @@ from gapfinder import errors, settings, units
 from gapfinder.analysis import idle_causes
 from gapfinder.capture import launch, outcome, space
 from gapfinder.capture.session import DEFAULT_WINDOW
-from gapfinder.cli import _INTERRUPTED, collectives_output, terminal
+from gapfinder.cli import INTERRUPTED, collectives_output, terminal
 from gapfinder.cli.app import commands
 from gapfinder.cluster import memory
 from gapfinder.compare.reference import DEFAULT_RUNS
@@ -59,7 +59,7 @@ TOLD = [
     ("docs/exit_codes.md", f"| {USAGE} | wrong usage, or an input that cannot be used |"),
     ("docs/exit_codes.md", f"| {INCONCLUSIVE} | the input is sound, but cannot answer |"),
     ("docs/exit_codes.md", f"| {NSYS} | nsys is missing or failed |"),
-    ("docs/exit_codes.md", f"| {_INTERRUPTED} | interrupted by the keyboard |"),
+    ("docs/exit_codes.md", f"| {INTERRUPTED} | interrupted by the keyboard |"),
     ("docs/exit_codes.md", f"own code where that is not {GOOD}, and with {GOOD} where training and capture went well"),
     (
         "README.md",
@@ -181,10 +181,10 @@ def test_no_help_tells_another_default_than_the_option_has():
 
 
 def test_the_help_tells_the_exit_codes():
-    told = CliRunner().invoke(commands, ["--help"]).stdout
+    told = " ".join(CliRunner().invoke(commands, ["--help"]).stdout.split())
     assert f"{GOOD} good, {FAILED} a check failed, {USAGE} usage or bad input, {INCONCLUSIVE} the input cannot" in told
     assert f"{NSYS} nsys is missing or failed" in told
-    told = CliRunner().invoke(commands, ["check", "--help"]).stdout
+    told = " ".join(CliRunner().invoke(commands, ["check", "--help"]).stdout.split())
     assert f"{GOOD} within the limits, {FAILED} worse than allowed, {INCONCLUSIVE} inconclusive" in told
 
 

@@ -11,14 +11,15 @@ from gapfinder.analysis.compare_hosts import SLOW_OWN
 from gapfinder.cli import watch_options
 from gapfinder.cli.app import commands
 from gapfinder.training.startup._gapfinder_hook import recorder, step_stream, window
+from gapfinder.units import NS_PER_S
 from gapfinder.watch import capturing, examine, judge, levels, rank_levels, record, stalls, supervise
-from gapfinder.watch.judge import Rules
 from gapfinder.watch.policy import CapturePolicy
+from gapfinder.watch.rules import Rules
 
 RULES, POLICY = Rules(), CapturePolicy()
-BLOCK_S = RULES.sustained_s / levels._PARTS
+BLOCK_S = RULES.sustained_ns / NS_PER_S / levels._PARTS
 DRIFT, LAG = f"{100 * RULES.drift:.0f} %", f"{100 * RULES.lag:.0f} %"
-STALL_S = f"{RULES.stall_least_s:.0f} s"
+STALL_S = f"{RULES.stall_least_ns / NS_PER_S:.0f} s"
 A_SECOND = {5: "five times a second"}
 PAUSE = {300: "five minutes"}
 AGAIN = {1.5: "half as much again"}
@@ -45,7 +46,7 @@ TOLD = [
             "longest step so far"
         ),
     ),
-    ("docs/long-runs.md", f"must last for {RULES.sustained_s:.0f} s and {RULES.sustained_steps} steps"),
+    ("docs/long-runs.md", f"must last for {RULES.sustained_ns / NS_PER_S:.0f} s and {RULES.sustained_steps} steps"),
     (
         "docs/long-runs.md",
         f"waits for up to {judge._PATIENCE_NS // 10**9} s (or {judge._PATIENCE_STEPS} steps) while some rank may lag",
@@ -63,11 +64,11 @@ TOLD = [
         "docs/long-runs.md",
         (
             f"spends at most {POLICY.most_captures} captures and {POLICY.most_bytes // 10**9} GB, with "
-            f"{PAUSE[POLICY.cool_down_s]} between two"
+            f"{PAUSE[POLICY.cool_down_ns / NS_PER_S]} between two"
         ),
     ),
-    ("docs/long-runs.md", f"waits for these {PAUSE[POLICY.cool_down_s]} to pass"),
-    ("docs/long-runs.md", f"which must last for {RULES.sustained_s:.0f} s, and hold slow steps only"),
+    ("docs/long-runs.md", f"waits for these {PAUSE[POLICY.cool_down_ns / NS_PER_S]} to pass"),
+    ("docs/long-runs.md", f"which must last for {RULES.sustained_ns / NS_PER_S:.0f} s, and hold slow steps only"),
     ("docs/commands.md", f"One of a stall lasts {capturing._STALL_S:.0f} s |"),
     ("docs/json.md", f"a row for each rank about every {supervise._RECORD_S:.0f} s"),
     ("docs/json.md", f"has grown to {TIMES_MIB:.0f} MiB, rows are merged two by two"),

@@ -10,8 +10,8 @@ import pytest
 from watched_stand_ins import Stage, make_quick
 from watched_trainings import surroundings
 
-from gapfinder.watch.judge import Rules
-from gapfinder.watch.record import read_record
+from gapfinder.watch.following import FollowedRecord
+from gapfinder.watch.rules import Rules
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -40,7 +40,7 @@ def test_a_restarted_training_resumes_ends_with_0_and_is_told_as_restarted(tmp_p
     assert broken[:resumed] == whole[: broken[resumed - 1][0]]
     assert broken[resumed:] == whole[SAVED_EVERY:]
 
-    (told,) = [event.text for event in read_record(watched.folder).events]
+    (told,) = [event.text for event in FollowedRecord(watched.folder).read("").events]
     assert told in stage.told
     restart = re.match(r"the training was started again \(restart 1\), after (\d+) steps: ", told)
     assert restart is not None
