@@ -26,7 +26,7 @@ docs: .venv/installed ## write the generated pages of docs/ again
 samples: .venv/tools ## build sample_profiles/*.sqlite again
 	$(BIN)/python -m sample_profiles.build
 
-bench: .venv/tools ## all benchmarks as one table, for docs/performance.md; ten minutes on an idle machine
+bench: .venv/tools ## all benchmarks as one table, for docs/performance.md; ten to twenty minutes on an idle machine
 	$(BIN)/python benchmarks
 
 clean: ## remove the virtual environment and the caches

@@ -1,6 +1,6 @@
 """All benchmarks, one after the other, as one table: `make bench`, or `python benchmarks [--quick]`.
 
-Sized for ten minutes on an idle machine, after their reports were made once (2.4 GB in `benchmarks/data/`).
+Sized for ten to twenty minutes on an idle machine, after their reports were made once (2.4 GB in `benchmarks/data/`).
 Each can be run by itself, with other sizes; `--help` tells which.
 """
 
