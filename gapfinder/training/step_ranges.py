@@ -6,13 +6,13 @@ import sys
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gapfinder.training.startup._gapfinder_hook.annotators import Silence, UnavailableError, find_annotator
 from gapfinder.training.startup._gapfinder_hook.place import find_place, has_process_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from gapfinder.training.startup._gapfinder_hook.annotators import Annotator
     from gapfinder.training.startup._gapfinder_hook.place import Place
@@ -31,15 +31,19 @@ class _Own:
         self.is_open = False
         self.steps = 0
         self._place: Place | None = None
-        self._write_mark: Callable[[], object] | None = None
+        self._place_mark: Any = None
 
     def mark_place(self) -> None:
         """Tell rank and host, in each step: a capture may begin at any of them."""
         torch = _torch()
-        if self._place is None or self._write_mark is None or (not self._place.is_final and has_process_group(torch)):
+        if self._place is None or (not self._place.is_final and has_process_group(torch)):
             self._place = find_place(torch)
-            self._write_mark = self.annotator.marker(self._place.mark)
-        self._write_mark()
+            self._place_mark = self.annotator.prepare(self._place.mark)
+        self.annotator.mark(self._place_mark, self.annotator.domain)
+
+    def start(self, text: str) -> object:
+        """Begin a range, and return what ends it."""
+        return self.annotator.start(self.annotator.prepare(text), self.annotator.domain)
 
 
 @contextmanager
@@ -64,7 +68,7 @@ def step_range(number: int | None = None) -> Iterator[None]:
         return
     own.is_open = True
     own.mark_place()
-    token = own.annotator.start(f"step {own.steps if number is None else number}")
+    token = own.start(f"step {own.steps if number is None else number}")
     try:
         yield
         own.steps += 1

@@ -55,11 +55,13 @@ def test_window_text_goes_there_and_back(tmp_path):
     window = Window.parse(f"{CaptureWindow(first=2, end=4)} each")
     place = find_place(_torch(rank=1, world_size=2), {"LOCAL_RANK": "1"})
     calls = []
-    annotator = SimpleNamespace(start=lambda text: calls.append(text) or "token", end=calls.append)
+    annotator = SimpleNamespace(
+        domain="domain", prepare=str.upper, start=lambda *args: calls.append(args) or "token", end=calls.append
+    )
     for step in range(6):
         window.move(step, annotator=annotator, place=place, status=StatusFile(str(tmp_path)))
         calls.append(step)
-    assert calls == [0, 1, "gapfinder capture", 2, 3, "token", 4, 5]
+    assert calls == [0, 1, ("GAPFINDER CAPTURE", "domain"), 2, 3, "token", 4, 5]
     assert Window.parse("") is None
 
 
@@ -110,7 +112,7 @@ def test_torch_writes_where_the_package_is_missing(monkeypatch):
     nvtx = SimpleNamespace(range_pop=lambda: None, range_end=calls.append, mark=calls.append)
     nvtx.range_push = nvtx.range_start = calls.append
     annotator = find_annotator(SimpleNamespace(cuda=SimpleNamespace(nvtx=nvtx)))
-    annotator.pusher("forward")()
+    annotator.push(annotator.prepare("forward"), annotator.domain)
     assert (annotator.name, calls[-1]) == ("torch.cuda.nvtx", "forward")
 
 
@@ -159,7 +161,7 @@ def test_one_claims(tmp_path):
 
 def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_loaded():
     """It pickles the closure of the function, and what the function names; a recorder's weak references cannot be."""
-    session = SimpleNamespace(annotator=Silence(), mark=None, mark_spacing=1)
+    session = SimpleNamespace(annotator=Silence(), place_mark=None, mark_spacing=1)
     one = Recorder(session, is_compiling=bool, is_grad_enabled=bool)
     step = optimizers._step(lambda optimizer, closure: (optimizer, closure), one)
     named = [step.__globals__[name] for name in step.__code__.co_names if name in step.__globals__]

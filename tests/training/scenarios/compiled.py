@@ -1,4 +1,7 @@
-"""Trains compiled modules and prints how many graphs were compiled; fullgraph raises where the hook breaks one."""
+"""Trains compiled modules and prints how many graphs were compiled; fullgraph raises where the hook breaks one.
+
+Then compiles an optimizer's step, in which torch itself breaks the graph, and prints why it is broken.
+"""
 
 import sys
 
@@ -33,3 +36,13 @@ for _ in range(2):
     twice(torch.ones(2, 4)).backward()
     optimizer.step()
 sys.stdout.write(f"{counters['stats']['unique_graphs']} {sum(counters['graph_break'].values())}")
+
+
+@torch.compile(backend="eager")
+def update():
+    optimizer.step()
+
+
+update()
+reasons = {reason.partition("\n")[0] for reason in counters["graph_break"]}
+sys.stdout.write(f"\n{'; '.join(sorted(reasons))}")

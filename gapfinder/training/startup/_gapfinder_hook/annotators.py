@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 if TYPE_CHECKING:
@@ -13,23 +12,39 @@ if TYPE_CHECKING:
 DOMAIN = "gapfinder"
 _MOST_KNOWN = 256
 
-Write = Callable[[], Any]
+Write = Callable[..., Any]
 
 
 class Annotator(Protocol):
     """Writes NVTX events; what is pushed and popped nests per thread, what is started and ended stands alone.
 
-    `pusher`, `starters` and `marker` bind texts, so that writing is one call of a compiled function.
+    Attributes:
+        name: of the package, for the status.
+        domain: what all but `end` take as their last argument.
+        push, start, mark: take what `prepare` makes of a text: in a step, each is one call of a compiled function.
+        pop: ends what was pushed last.
+        end: ends what `start` returned.
     """
 
     @property
     def name(self) -> str | None: ...
-    def pusher(self, text: str) -> Write: ...
-    def pop(self) -> object: ...
-    def start(self, text: str) -> Any: ...
-    def starters(self, texts: list[str]) -> list[Write]: ...
-    def end(self, token: Any) -> object: ...
-    def marker(self, text: str) -> Write: ...
+    @property
+    def domain(self) -> Any: ...
+    @property
+    def push(self) -> Write: ...
+    @property
+    def pop(self) -> Write: ...
+    @property
+    def start(self) -> Write: ...
+    @property
+    def end(self) -> Write: ...
+    @property
+    def mark(self) -> Write: ...
+    def prepare(self, text: str) -> Any:
+        """Return what writes `text`, which may come again."""
+
+    def prepare_ahead(self, texts: list[str]) -> list[Any]:
+        """Return the same for texts that come once; those returned before are void."""
 
 
 class UnavailableError(Exception):
@@ -39,19 +54,18 @@ class UnavailableError(Exception):
 class Silence:
     """Writes nothing."""
 
-    name = None
+    name = domain = None
 
-    def pusher(self, text: str) -> Write:
-        return functools.partial(self.start, text)
-
-    def pop(self) -> None: ...
-    def start(self, text: str) -> Any: ...
-    def starters(self, texts: list[str]) -> list[Write]:
-        return [self.pusher(text) for text in texts]
-
+    def push(self, text: str, domain: Any) -> None: ...
+    def pop(self, domain: Any) -> None: ...
+    def start(self, text: str, domain: Any) -> None: ...
     def end(self, token: Any) -> None: ...
-    def marker(self, text: str) -> Write:
-        return self.pusher(text)
+    def mark(self, text: str, domain: Any) -> None: ...
+    def prepare(self, text: str) -> str:
+        return text
+
+    def prepare_ahead(self, texts: list[str]) -> list[str]:
+        return texts
 
 
 class NvtxAnnotator:
@@ -73,68 +87,65 @@ class NvtxAnnotator:
             domain = object.__new__(lib.Domain)
             domain.handle = lib.DomainHandle(DOMAIN)
             domain.__init__(DOMAIN)
-        handle = domain.handle
+        handle = self.domain = domain.handle
         self._make = getattr(domain, "get_event_attributes", None) or (
             lambda text: lib.EventAttributes(lib.RegisteredString(handle, text))
         )
-        self._lib, self._domain, self._handle = lib, domain, handle
+        self._domain = domain  # whose end would be the handle's
+        self._make_text = lib.RegisteredString
         self._known: dict[str, Any] = {}
         self._reused: list[Any] = []
-        self.pop = MethodType(lib.pop_range, handle)
-        self.pusher("gapfinder")()  # whatever an unknown release lacks shows here, not inside the training
-        self.pop()
-        token = self.starters(["gapfinder"])[0]()
+        self.push: Write = lib.push_range
+        self.pop: Write = lib.pop_range
+        self.start: Write = lib.start_range
+        self.mark: Write = lib.mark
+        # whatever an unknown release lacks shows here, not inside the training
+        self.push(self.prepare("gapfinder"), handle)
+        self.pop(handle)
+        token = self.start(self.prepare_ahead(["gapfinder"])[0], handle)
         is_pair = isinstance(token, tuple)  # from 0.2.12 on
-        self.end: Callable[[Any], object] = (lambda pair: lib.end_range(*pair)) if is_pair else lib.end_range
+        self.end: Write = (lambda pair: lib.end_range(*pair)) if is_pair else lib.end_range
         self.end(token)
 
-    def pusher(self, text: str) -> Write:
-        return self._bound(self._lib.push_range, self._make(text))
-
-    def start(self, text: str) -> Any:
+    def prepare(self, text: str) -> Any:
         attributes = self._known.get(text) or self._make(text)
         if len(self._known) < _MOST_KNOWN:
             self._known[text] = attributes
-        return self._lib.start_range(attributes, self._handle)
+        return attributes
 
-    def starters(self, texts: list[str]) -> list[Write]:
+    def prepare_ahead(self, texts: list[str]) -> list[Any]:
         # The same attributes again, and texts past their class's own `__call__`: the package keeps all that it makes,
         # more and more for texts that come once, and to look there takes longer than to make one. Many texts at once:
         # one alone, when the caches hold what the training needs, takes ten times as long.
-        make = functools.partial(type.__call__, self._lib.RegisteredString, self._handle)
+        make = functools.partial(type.__call__, self._make_text, self.domain)
         while len(self._reused) < len(texts):
             self._reused.append(self._make(f"gapfinder {len(self._reused)}"))
         reused = self._reused[: len(texts)]
         for attributes, text in zip(reused, texts):
             attributes.message = make(text)
-        return [self._bound(self._lib.start_range, attributes) for attributes in reused]
-
-    def marker(self, text: str) -> Write:
-        return self._bound(self._lib.mark, self._make(text))
-
-    def _bound(self, function: Callable[..., Any], attributes: Any) -> Write:
-        # as methods of methods: calling a functools.partial takes twice as long
-        return MethodType(MethodType(function, attributes), self._handle)
+        return reused
 
 
 class TorchAnnotator:
     """torch.cuda.nvtx, default domain."""
 
     name = "torch.cuda.nvtx"
+    domain = None
 
     def __init__(self, torch: ModuleType) -> None:
-        self._nvtx = torch.cuda.nvtx
-        self.pop, self.start, self.end = self._nvtx.range_pop, self._nvtx.range_start, self._nvtx.range_end
-        self.end(self.start("gapfinder"))  # a build without NVTX raises RuntimeError
+        nvtx = torch.cuda.nvtx
+        self.push: Write = lambda text, _: nvtx.range_push(text)
+        self.pop: Write = lambda _: nvtx.range_pop()
+        self.start: Write = lambda text, _: nvtx.range_start(text)
+        self.mark: Write = lambda text, _: nvtx.mark(text)
+        self.end: Write = nvtx.range_end
+        self.end(self.start("gapfinder", None))  # a build without NVTX raises RuntimeError
 
-    def pusher(self, text: str) -> Write:
-        return functools.partial(self._nvtx.range_push, text)
+    def prepare(self, text: str) -> str:
+        return text
 
-    def starters(self, texts: list[str]) -> list[Write]:
-        return [functools.partial(self.start, text) for text in texts]
-
-    def marker(self, text: str) -> Write:
-        return functools.partial(self._nvtx.mark, text)
+    def prepare_ahead(self, texts: list[str]) -> list[str]:
+        return texts
 
 
 def find_annotator(torch: ModuleType) -> Annotator:

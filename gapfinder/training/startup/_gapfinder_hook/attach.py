@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from threading import get_ident
 from time import monotonic_ns
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
@@ -44,6 +43,8 @@ _OWN_MODULES = (
     window,
 )
 
+_COMPILER = "torch._dynamo.eval_frame"
+
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
 
@@ -65,6 +66,8 @@ def attach(torch: ModuleType) -> None:
     is_grad_enabled = getattr(torch, "is_grad_enabled", _never)
     one = Recorder(own, is_compiling=is_compiling or _never, is_grad_enabled=is_grad_enabled)
     _recorders.append(one)
+    if _COMPILER in sys.modules:
+        one.heed_compiler()
     try:
         optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
@@ -99,14 +102,14 @@ def _forward(call: _Function, one: Recorder) -> _Function:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         # where short, what `call` does: a module inside another costs no function more
         run = (self._compiled_call_impl or self._call_impl) if is_short else call.__get__(self)
-        if not one.is_free or not one.is_grad_enabled() or (one.get_ident() != one.thread and not one.begin()):
+        if not one.is_free or not one.is_grad_enabled() or (not one.is_here() and not one.begin()):
             return run(*args, **kwargs)
         try:
             if one.micro_step is None:
                 one.start_micro_step(self)
             one.has_pass = True
             one.is_free = False
-            one.push_forward()
+            one.push(one.forward, one.domain)
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
@@ -115,7 +118,7 @@ def _forward(call: _Function, one: Recorder) -> _Function:
             if one.is_marking:
                 one.is_free = True
                 try:
-                    one.pop()
+                    one.pop(one.domain)
                 except Exception as error:  # noqa: BLE001 - as above
                     one.fail(error)
 
@@ -125,12 +128,7 @@ def _forward(call: _Function, one: Recorder) -> _Function:
 def _backward(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if (
-            one.is_over
-            or (one.get_ident() != one.thread and not one.begin())
-            or one.is_in_backward
-            or not one.is_marking
-        ):
+        if one.is_over or (not one.is_here() and not one.begin()) or one.is_in_backward or not one.is_marking:
             return run(*args, **kwargs)
         is_outermost = is_pass = one.is_free  # a forward pass may be under way, whose loss needs gradients
         try:
@@ -141,7 +139,7 @@ def _backward(run: _Function, one: Recorder) -> _Function:
                 one.start_micro_step(None)
             one.has_pass = one.is_in_backward = True
             one.is_free = False
-            one.push_backward()
+            one.push(one.backward, one.domain)
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
@@ -151,7 +149,7 @@ def _backward(run: _Function, one: Recorder) -> _Function:
             if one.is_marking:
                 one.is_free = is_outermost
                 try:
-                    one.pop()
+                    one.pop(one.domain)
                     if is_pass and one.micro_step is not UNMARKED:
                         one.end_micro_step()
                     elif is_pass and one.has_pass:  # else an optimizer in it has ended the step
@@ -167,7 +165,7 @@ def _timed(run: _Function, marked: _Function, one: Recorder) -> _Function:
 
     @functools.wraps(run)
     def timed(*args: Any, **kwargs: Any) -> Any:
-        if one.is_timing or (get_ident() != one.thread and not one.begin_here()):
+        if one.is_timing or (not one.is_here() and not one.begin_here()):
             return run(*args, **kwargs)
         one.is_timing = one.has_pass = True
         begin = monotonic_ns()
@@ -184,11 +182,11 @@ def _loading(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def loading(self: Any) -> Any:
         # a training does not begin with a loader that runs without gradients
-        if not one.is_free or (one.get_ident() != one.thread and not (one.is_grad_enabled() and one.begin())):
+        if not one.is_free or (not one.is_here() and not (one.is_grad_enabled() and one.begin())):
             return run(self)
         try:
             one.is_free = False
-            one.push_data_loading()
+            one.push(one.data_loading, one.domain)
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
         try:
@@ -197,7 +195,7 @@ def _loading(run: _Function, one: Recorder) -> _Function:
             if one.is_marking:
                 one.is_free = True
                 try:
-                    one.pop()
+                    one.pop(one.domain)
                 except Exception as error:  # noqa: BLE001 - as above
                     one.fail(error)
 
@@ -240,12 +238,26 @@ def _never() -> bool:
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:
     """Keep torch.compile from compiling the hook's frames, so that it compiles the same as without the hook."""
+    _heed_from_first_use(eval_frame)
     for module in (*_OWN_MODULES, sys.modules[__name__]):
         for value in vars(module).values():
             members = vars(value).values() if isinstance(value, type) else (value,)
             for member in members:
                 for code in _codes(member, getattr(member, "__wrapped__", None), getattr(member, "fget", None)):
                     eval_frame.skip_code(code)
+
+
+def _heed_from_first_use(eval_frame: ModuleType) -> None:
+    """Have recorders ask whether torch compiles as soon as there is something to compile: each asking costs them."""
+    build = eval_frame.OptimizeContext.__init__
+
+    @functools.wraps(build)
+    def built(self: Any, *args: Any, **kwargs: Any) -> None:
+        for one in _recorders:
+            one.heed_compiler()
+        build(self, *args, **kwargs)
+
+    eval_frame.OptimizeContext.__init__ = built
 
 
 def _codes(*functions: object) -> list[CodeType]:

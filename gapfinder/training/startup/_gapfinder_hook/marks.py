@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable
-from threading import get_ident
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .synchronising import Synchronising
 
 if TYPE_CHECKING:
-    from .annotators import Annotator, Write
+    from .annotators import Annotator
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 DATA_LOADING, CHECKPOINT, GARBAGE_COLLECTION = "data loading", "checkpoint", "garbage collection"
 UNMARKED = True  # a micro-step without a range; a constant is at hand in every function
-NOBODY = 0  # no thread has this ident
 STEPS_AHEAD = 32
 
 _Method = TypeVar("_Method", bound=Callable[..., bool])
@@ -46,56 +45,60 @@ class Marks:
 
     Attributes:
         is_free: whether a phase may begin, because none is under way: no forward, backward or data loading.
+        is_here: says whether the thread that calls it is the one that trains.
         is_in_backward: whether a backward pass is under way.
         is_over: whether nothing is marked any more; steps are only counted.
-        thread: the one that trains.
         has_pass: whether there has been a pass in this step; when all is over, nobody looks, and each step counts.
         step, micro_step: what ends the range under way; None where there is none. A micro-step may be UNMARKED: under
             way without a range.
-        step_starts: begin the ranges of the steps ahead, each at its number's remainder.
+        steps_ahead: what starts the ranges of the steps to come, each at its number's remainder.
         is_marking: whether ranges are written, which is not so before training, while it is quiet and when it is over.
         is_in_optimizer: whether an optimizer's range is open.
         is_usual: whether this step may be begun and ended by optimizers.py, without a function of the recorder.
-        push_forward, push_backward, push_data_loading, push_optimizer, pop: write the range of a phase.
-        end: ends what was started.
+        push, pop, start, end, mark, domain: the annotator's.
+        forward, backward, data_loading, optimizer: what pushes the range of a phase.
     """
 
     __slots__ = (
         "_annotator",
+        "_checkpoint",
+        "_collection",
         "_has_micro_steps",
         "_is_collecting",
         "_is_first_marked",
         "_is_saving",
         "_micro_steps",
-        "_push_checkpoint",
-        "_push_collection",
         "_synchronising",
+        "backward",
+        "data_loading",
+        "domain",
         "end",
+        "forward",
         "has_pass",
         "is_free",
+        "is_here",
         "is_in_backward",
         "is_in_optimizer",
         "is_marking",
         "is_over",
         "is_usual",
+        "mark",
         "micro_step",
+        "optimizer",
         "pop",
-        "push_backward",
-        "push_data_loading",
-        "push_forward",
-        "push_optimizer",
+        "push",
+        "start",
         "step",
-        "step_starts",
-        "thread",
+        "steps_ahead",
     )
 
     def __init__(self, annotator: Annotator) -> None:
-        self.thread = NOBODY
+        self.is_here: Callable[[], bool] = bool  # nobody trains
         self.is_free = True
         self.has_pass = self.is_in_backward = self.is_marking = self.is_over = self.is_usual = False
         self.is_in_optimizer = self._is_saving = self._is_collecting = self._is_first_marked = False
         self._synchronising = Synchronising()
-        self.step_starts: list[Write] = []
+        self.steps_ahead: list[Any] = []
         self.step: Any = None
         self.micro_step: Any = None
         self._micro_steps = 0  # passes that gave gradients, or will, in this step
@@ -112,7 +115,8 @@ class Marks:
         self._micro_steps = number + 1
         self._has_micro_steps, self.is_usual = True, False
         is_synchronising = model is not None and self._synchronising.tells(model)
-        self.micro_step = self._annotator.start(f"micro-step {number}{' sync' if is_synchronising else ''}")
+        text = f"micro-step {number}{' sync' if is_synchronising else ''}"
+        self.micro_step = self.start(self._annotator.prepare(text), self.domain)
 
     def end_micro_step(self) -> None:
         """End the micro-step under way, if there is one."""
@@ -124,9 +128,9 @@ class Marks:
     @harmless
     def enter_checkpoint(self) -> bool:
         """Begin to save; before training there is nothing that waits for it."""
-        if self._is_saving or not self.is_marking or get_ident() != self.thread:
+        if self._is_saving or not self.is_marking or not self.is_here():
             return False
-        self._push_checkpoint()
+        self.push(self._checkpoint, self.domain)
         self._is_saving = True
         return True
 
@@ -135,7 +139,7 @@ class Marks:
         """End to save."""
         if self._is_saving:
             self._is_saving = False
-            self.pop()
+            self.pop(self.domain)
         return True
 
     def collect_garbage(self, moment: str, info: dict[str, int]) -> bool:
@@ -143,13 +147,19 @@ class Marks:
         return info["generation"] > 0 and self._mark_collection(moment)
 
     def _write_with(self, annotator: Annotator) -> None:
-        """Bind texts once: from the beginning on, these are compiled functions."""
-        self._annotator = annotator
-        self.push_forward, self.push_backward = annotator.pusher(FORWARD), annotator.pusher(BACKWARD)
-        self.push_data_loading, self.push_optimizer = annotator.pusher(DATA_LOADING), annotator.pusher(OPTIMIZER)
-        self._push_checkpoint = annotator.pusher(CHECKPOINT)
-        self._push_collection = annotator.pusher(GARBAGE_COLLECTION)
-        self.pop, self.end = annotator.pop, annotator.end
+        """Have at hand what writes."""
+        self._annotator, self.domain = annotator, annotator.domain
+        self.push, self.pop, self.mark = annotator.push, annotator.pop, annotator.mark
+        self.start, self.end = annotator.start, annotator.end
+        self.forward, self.backward = annotator.prepare(FORWARD), annotator.prepare(BACKWARD)
+        self.data_loading, self.optimizer = annotator.prepare(DATA_LOADING), annotator.prepare(OPTIMIZER)
+        self._checkpoint, self._collection = annotator.prepare(CHECKPOINT), annotator.prepare(GARBAGE_COLLECTION)
+
+    def _train_here(self) -> None:
+        """Have this thread be the one that trains: it holds a lock, and only its owner is told so."""
+        lock = RLock()
+        lock.acquire()
+        self.is_here = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - comparing idents takes longer
 
     def _turn_on(self, steps: int) -> None:
         """Mark from the step on that is about to begin, which `steps` came before."""
@@ -161,7 +171,7 @@ class Marks:
         """Mark nothing any more; only count steps."""
         self._forget_marks()
         self.is_over = self.has_pass = True
-        self.thread = NOBODY
+        self.is_here = bool
 
     def _forget_marks(self) -> None:
         self.is_marking = self.is_free = self.is_usual = self.is_in_optimizer = self._is_saving = (
@@ -173,14 +183,14 @@ class Marks:
 
     def _write_ahead(self, steps: int) -> None:
         first = steps - steps % STEPS_AHEAD
-        self.step_starts = self._annotator.starters([f"step {first + more}" for more in range(STEPS_AHEAD)])
+        self.steps_ahead = self._annotator.prepare_ahead([f"step {first + more}" for more in range(STEPS_AHEAD)])
 
     @harmless
     def _mark_collection(self, moment: str) -> bool:
         if moment == "start":
-            self._push_collection()
+            self.push(self._collection, self.domain)
             self._is_collecting = True
         elif self._is_collecting:
             self._is_collecting = False
-            self.pop()
+            self.pop(self.domain)
         return True

@@ -57,14 +57,15 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
 
     @functools.wraps(run)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: C901 - as above
-        if one.is_compiling():  # the compiler reads this, and must find nothing to compile
+        # the compiler reads this, and must find nothing to compile
+        if one.is_compiling is not None and one.is_compiling():
             return run(self, *args, **kwargs)
         if not one.is_usual or not one.has_pass or one.is_stepping:
             return one.step_among(run, self, args, kwargs)
         one.is_stepping = True
         try:
             if one.is_marking:
-                one.push_optimizer()
+                one.push(one.optimizer, one.domain)
                 one.is_in_optimizer = True
         except Exception as error:  # noqa: BLE001 - a training never fails because of its profiler
             one.fail(error)
@@ -84,12 +85,12 @@ def _step(run: _Function, one: Recorder) -> _Function:  # noqa: C901 - parts of 
             one.has_pass = one.is_over
             one.steps = steps
             if one.is_marking:
-                one.pop()
+                one.pop(one.domain)
                 one.end(one.step)
                 if not steps & one.mark_mask:
-                    one.mark_place()
+                    one.mark(one.place, one.domain)
                 one.micro_step = UNMARKED
-                one.step = one.step_starts[steps % STEPS_AHEAD]()
+                one.step = one.start(one.steps_ahead[steps % STEPS_AHEAD], one.domain)
             elif times is not None:
                 times.append(now)
                 times.append(one.apart_since)
@@ -107,7 +108,7 @@ def _scaled_step(run: _Function, one: Recorder) -> _Function:
     @functools.wraps(run)
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         # the scaler leaves out the optimizer's step after an overflow, and that ends a training step all the same
-        if one.is_compiling():
+        if one.is_compiling is not None and one.is_compiling():
             return run(self, optimizer, *args, **kwargs)
         return one.step_among(functools.partial(run, self), optimizer, args, kwargs)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from threading import get_ident
 from time import monotonic_ns
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,9 @@ class Recorder(Marks):
 
     Attributes:
         steps: how many have ended.
+        place: what marks it.
         mark_mask: bits of a step's number; where one of them is set, the step does without the mark of the place.
+        is_compiling: says whether torch compiles what calls it; None until there is something to compile.
         attention: the step at whose beginning there is more to do than a mark.
         is_stepping: whether the optimizer `only`, the one there is, is stepping in a step that is usual so far.
         stream: of step times, for a watch; `times` and `words` are its own.
@@ -43,6 +44,7 @@ class Recorder(Marks):
     """
 
     __slots__ = (
+        "_ask_compiler",
         "_has_begun",
         "_has_failed",
         "_is_in_told_step",
@@ -51,14 +53,13 @@ class Recorder(Marks):
         "_session",
         "apart_since",
         "attention",
-        "get_ident",
         "is_compiling",
         "is_grad_enabled",
         "is_stepping",
         "is_timing",
         "mark_mask",
-        "mark_place",
         "only",
+        "place",
         "steps",
         "stream",
         "switch",
@@ -72,17 +73,22 @@ class Recorder(Marks):
     ) -> None:
         super().__init__(session.annotator)
         self._session, self._round = session, OptimizerRound()
-        self.is_compiling, self.is_grad_enabled, self.get_ident = is_compiling, is_grad_enabled, get_ident
+        self._ask_compiler, self.is_grad_enabled = is_compiling, is_grad_enabled
+        self.is_compiling: Callable[[], bool] | None = None
         self._has_begun = self._has_failed = self._is_told = self._is_in_told_step = False
         self.is_stepping = self.is_timing = False
         self.only: int | None = None
-        self.mark_place, self.mark_mask = session.mark, session.mark_spacing - 1
+        self.place, self.mark_mask = session.place_mark, session.mark_spacing - 1
         self.steps = self.attention = self.apart_since = self.write_at = 0
         self.stream: StepStream | None = None
         self.times: Any = None
         self.words: Any = None
         self.switch: memoryview | None = None
         session.count_steps = lambda: self.steps
+
+    def heed_compiler(self) -> None:
+        """Ask from now on whether torch compiles."""
+        self.is_compiling = self._ask_compiler
 
     @harmless
     def begin(self) -> bool:
@@ -93,7 +99,7 @@ class Recorder(Marks):
         if self._session.is_worker():
             self._stop()
             return False
-        self.thread = get_ident()
+        self._train_here()
         if self._session.is_watched:
             self.is_free = False
             self.apart_since = monotonic_ns()
@@ -110,7 +116,7 @@ class Recorder(Marks):
 
     def begin_here(self) -> bool:
         """Begin if training has not begun; return whether it is this thread that trains."""
-        return self.begin() or get_ident() == self.thread
+        return self.begin() or self.is_here()
 
     @harmless
     def add_optimizer(self, optimizer: object) -> bool:
@@ -131,11 +137,11 @@ class Recorder(Marks):
         if not self._round.enter(optimizer) or self.is_over or not (self._has_begun or self.begin()):
             return True
         if not self.has_pass:
-            self.thread = get_ident()  # a loader may have begun in a thread of its own
+            self._train_here()  # a loader may have begun in a thread of its own
         if self.is_marking:
             if self.has_pass and self.micro_step is not None:
                 self.end_micro_step()
-            self.push_optimizer()
+            self.push(self.optimizer, self.domain)
             self.is_in_optimizer = True
         return True
 
@@ -185,7 +191,7 @@ class Recorder(Marks):
         self._is_told, self.is_usual = True, False
         if not self._has_begun:
             self.begin()
-        if self._is_in_told_step or (not self.is_over and get_ident() != self.thread):
+        if self._is_in_told_step or (not self.is_over and not self.is_here()):
             return False
         self._is_in_told_step = True
         return True
@@ -226,7 +232,7 @@ class Recorder(Marks):
     def _leave_range(self) -> None:
         if self.is_in_optimizer:
             self.is_in_optimizer = False
-            self.pop()
+            self.pop(self.domain)
 
     def _next_step(self, steps: int) -> None:
         """End the step under way, if there is one, and begin the next, before which `steps` have ended."""
@@ -254,12 +260,12 @@ class Recorder(Marks):
         if is_busy:
             self._attend(steps)
         if self.is_marking:
-            self.mark_place()
+            self.mark(self.place, self.domain)
             if self._has_micro_steps:
                 self._micro_steps = 0
             else:  # as if the first had begun: the step itself tells as much, for less
                 self._micro_steps, self.micro_step = 1, UNMARKED
-            self.step = self.step_starts[steps % STEPS_AHEAD]()
+            self.step = self.start(self.steps_ahead[steps % STEPS_AHEAD], self.domain)
         self._look_whether_usual()
         if is_busy and steps:
             session.report_if_due()
@@ -280,7 +286,7 @@ class Recorder(Marks):
             self._leave_backward()
             self._stop()
         self.attention = session.next_busy_step()
-        self.mark_place = session.mark
+        self.place = session.place_mark
         if self.is_marking and steps % STEPS_AHEAD == 0:
             self._write_ahead(steps)
 
@@ -295,4 +301,4 @@ class Recorder(Marks):
     def _leave_backward(self) -> None:
         """End the range of a pass in which an optimizer stepped, since nothing does so when marks have ended."""
         if self.is_in_backward and self.is_marking:
-            self.pop()
+            self.pop(self.domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .annotators import Silence, UnavailableError
 from .place import find_place, has_process_group
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from .annotators import Annotator, Write
+    from .annotators import Annotator
     from .place import Place
     from .status import StatusFile
     from .window import Window
@@ -29,7 +29,7 @@ class Session:
 
     Attributes:
         annotator: writes the marks; silence until `prepare`.
-        mark: writes the place.
+        place_mark: what marks the place.
         mark_spacing: at every how many steps to write it, a power of two.
         count_steps: returns how many training steps have ended.
         is_watched: whether a watch wants to know when.
@@ -51,7 +51,7 @@ class Session:
         self._trouble: str | None = None
         self._is_prepared = self._was_due = False
         self.annotator: Annotator = Silence()
-        self.mark: Write = self.annotator.marker("")
+        self.place_mark: Any = None
         self.count_steps: Callable[[], int] = int
         self._watch_folder, self.is_watched = watch_folder, bool(watch_folder)
         self._stream: StepStream | None = None
@@ -68,7 +68,7 @@ class Session:
         atexit.register(self.finish)
         _at_exit_of_child(self.finish)
         self.annotator = self._find_annotator()
-        self.mark = self.annotator.marker(self._find_place().mark)
+        self.place_mark = self.annotator.prepare(self._find_place().mark)
         return True
 
     def open_watch(self, now_ns: int) -> tuple[StepStream | None, memoryview | None]:
@@ -165,7 +165,7 @@ class Session:
     def _find_place(self) -> Place:
         if self._place is None or (not self._place.is_final and has_process_group(self._torch)):
             self._place = find_place(self._torch)
-            self.mark = self.annotator.marker(self._place.mark)
+            self.place_mark = self.annotator.prepare(self._place.mark)
             if self._stream is not None:
                 self._stream.tell(self._place)
         return self._place

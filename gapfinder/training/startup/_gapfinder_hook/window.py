@@ -57,7 +57,7 @@ class Window:
             if step == self.end:
                 self.close(annotator)
         elif step == (self._first or 0) and self._is_mine(place, status):
-            self._token = annotator.start(CAPTURE_RANGE)
+            self._token = annotator.start(annotator.prepare(CAPTURE_RANGE), annotator.domain)
             self.is_opened = True
             self.opened_at_step = step
 
