@@ -1,4 +1,4 @@
-"""What the hook costs a training: per step alone, for a watch and under nsys; and a Python that never sees torch.
+"""What the hook costs a training: per step alone and under nsys; and a Python that never sees torch.
 
 Processes without and with the hook take turns, since nothing can be taken out of a running one: replacing
 `Module.__call__` throws away what the interpreter has specialised at every call of a module. Three things are told,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from gapfinder.training.environment import CaptureWindow, hook_environment
-from gapfinder.training.step_stream import MarkSwitch
 
 _STEP_NS = 5_000_000
 _SIZES = {"many small operations": (8, 2), "computing": (128, 64)}  # width and batch; the depth is what 5 ms take
@@ -56,6 +55,7 @@ _WARM_UP, _STEPS = 2 * _BLOCK, 6 * _BLOCK
 _PAIRS = 5
 _STARTS = 15
 _NVTX = ("push_range", "pop_range", "start_range", "end_range", "mark")
+ALIKE = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # the order in sets and dicts is a part of chance
 _NSYS = ("nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true")
 
 _WINDOW = CaptureWindow(first=10, end=None)  # as with --steps 10: in what is measured, everything is marked
@@ -64,7 +64,7 @@ _clock = time.perf_counter_ns
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Setting:
+class Setting:
     """What every process is started with: environments without and with the hook, what stands before Python, depths."""
 
     folder: Path
@@ -88,7 +88,7 @@ class _Setting:
         return told
 
 
-class _Training:
+class Training:
     """A training of a new model."""
 
     def __init__(self, width: int, batch: int, *, depth: int) -> None:
@@ -101,6 +101,7 @@ class _Training:
         self._batches = iter(torch.utils.data.DataLoader(data, batch_sampler=itertools.repeat(range(batch))))
 
     def step(self) -> None:
+        """Run one."""
         (values,) = next(self._batches)
         self._optimizer.zero_grad()
         self.call(values).square().mean().backward()
@@ -132,7 +133,7 @@ class _Clocks:
         self._put(torch.autograd, "_engine_run_backward")
         self._put(torch.optim.SGD, "step")
 
-    def put_around(self, training: _Training) -> None:
+    def put_around(self, training: Training) -> None:
         """Put clocks around the training's forward pass."""
         model: Any = training.model
         model._compiled_call_impl = self._inner(model._call_impl)  # noqa: SLF001 - what is called wherever it is set
@@ -175,21 +176,22 @@ def _find_depths() -> Sequence[float]:
     for width, batch in _SIZES.values():
         depth = 8
         for _ in range(3):
-            training = _Training(width, batch, depth=depth)
+            training = Training(width, batch, depth=depth)
             depth = max(1, round(depth * _STEP_NS / training.median_ns(count=30)))
         depths.append(depth)
     return depths
 
 
-def _warm(model: str, depth: str) -> _Training:
-    training = _Training(*_SIZES[model], depth=int(depth))
+def warm(model: str, depth: str) -> Training:
+    """Return a training whose first steps are done."""
+    training = Training(*_SIZES[model], depth=int(depth))
     training.median_ns(count=_WARM_UP)
     return training
 
 
 def _measure(model: str, depth: str) -> Sequence[float]:
     """Return the processor time of a step, and what the clocks tell of one, in µs and as a share of the same steps."""
-    training = _warm(model, depth)
+    training = warm(model, depth)
     step = training.median_ns(count=_STEPS)
     clocks = _Clocks()
     clocks.put_around(training)
@@ -212,7 +214,7 @@ def _count(model: str, depth: str) -> Sequence[float]:
     written: Counter[str] = Counter()
     for name in _NVTX:
         setattr(lib, name, _counted(getattr(lib, name), name, written))
-    training = _warm(model, depth)
+    training = warm(model, depth)
     entered: Counter[str] = Counter()
     gc.disable()
     written.clear()
@@ -244,7 +246,14 @@ def _loop_ms() -> float:
     return min(times) / 1e6
 
 
-def _compare(title: str, setting: _Setting) -> None:
+def with_depths(setting: Setting) -> Setting:
+    """Return `setting` with the depths that 5 ms take now, and print how fast Python is."""
+    row("a loop of a million additions in Python", f"{_loop_ms():.0f} ms")
+    depths = map(str, setting.told("depths", is_hooked=False))
+    return replace(setting, depths=dict(zip(_SIZES, depths, strict=True)))
+
+
+def compare(title: str, setting: Setting) -> None:
     """Print what processes of both kinds tell, which take turns."""
     for model, depth in setting.depths.items():
         told: dict[bool, list[Any]] = {False: [], True: []}
@@ -269,12 +278,6 @@ def _row(values: Sequence[float]) -> str:
     return ", ".join(f"{of(values):.0f}" for of in (min, statistics.median, max))
 
 
-def _watched(folder: Path, bare: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a training of which a watch wants to know the steps, but no marks."""
-    MarkSwitch(folder).make()
-    return hook_environment(window=None, status_folder=folder, environment=bare, watch_folder=folder)
-
-
 def _start_ms(environment: dict[str, str]) -> float:
     """Return the processor time that a Python takes which does nothing, in ms."""
     started = subprocess.Popen([sys.executable, "-c", ""], env=environment)
@@ -287,20 +290,16 @@ def main() -> None:
     """Print all of it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bare = os.environ | {"OMP_NUM_THREADS": "1"}
+        bare = os.environ | ALIKE
         hooked = bare | hook_environment(window=_WINDOW, status_folder=folder, environment=bare)
-        setting = _Setting(folder=folder, bare=bare, hooked=hooked)
-        row("a loop of a million additions in Python", f"{_loop_ms():.0f} ms")
-        depths = map(str, setting.told("depths", is_hooked=False))
-        setting = replace(setting, depths=dict(zip(_SIZES, depths, strict=True)))
+        setting = with_depths(Setting(folder=folder, bare=bare, hooked=hooked))
         model, depth = next(iter(setting.depths.items()))
         without, with_hook = (setting.told("count", model, depth, is_hooked=kind) for kind in (False, True))
         added = f"{with_hook[0] - without[0]:.1f} Python functions, {with_hook[1]:.1f} NVTX events"
         row("hook: added to a step", added)
-        _compare("alone", setting)
-        _compare("watched, without marks", replace(setting, hooked=bare | _watched(folder, bare)))
+        compare("alone", setting)
         if shutil.which("nsys"):
-            _compare("under nsys", replace(setting, profiler=(*_NSYS, f"--output={folder / 'report'}")))
+            compare("under nsys", replace(setting, profiler=(*_NSYS, f"--output={folder / 'report'}")))
         starts = [(_start_ms(bare), _start_ms(hooked)) for _ in range(_STARTS)]
     without, with_hook = (min(values) for values in zip(*starts, strict=True))
     row("hook: start of Python", f"{without:.1f} ms, with the hook {with_hook - without:+.1f} ms of CPU")

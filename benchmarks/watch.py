@@ -1,29 +1,32 @@
-"""What a watch costs a training while nothing is captured: the hook with its marks off, and an idle session of nsys.
+"""What a watch costs a training while it captures nothing: the hook with its marks off, and an idle session of nsys.
 
-A process of each kind stands ready with the same training, whose step takes 5 ms of processor time. They take turns in
-short blocks of steps, in a new order each round, while all others wait, so that what else the machine does meets all
-kinds alike. Compared is, block by block, the processor time of a step in the thread that trains; the elapsed time
-stands beside it. Two equal processes differ from each other by chance (where their memory lies), so there are two of
-each kind, and each is told: what two of a kind differ by cannot be told from nothing.
+- Time in the hook: by the clocks of `hook.py`, in processes without a watch and with one, which take turns; those with
+  one are started under the idle session, as a watch starts them.
+- Time in nsys: what the threads take that it starts in the training, by the kernel's own count, and how many of perf's
+  samples of the whole process lie in nsys's libraries or in code of no file, where a patched function would lead.
+- The watch itself runs in a process of its own: the processor time of its looks is told as a share of one core.
 
-The watch itself runs in a process of its own: the processor time of its looks is told as a share of one core.
+Whole steps of two processes cannot be told apart by half a percent: where their memory lies makes more of a difference
+than that, also with the same environment. The rows of processor time show by how much.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import random
 import shutil
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from hook import ALIKE, Setting, compare, warm, with_depths
+from table import row
 
 from gapfinder.capture.nsys import find_nsys
 from gapfinder.training.environment import hook_environment
@@ -33,166 +36,116 @@ from gapfinder.watch.nsys_options import session_options
 from gapfinder.watch.rules import Rules
 from gapfinder.watch.session import NsysSession
 
-_STEP_NS = 5_000_000
-_ALIKE = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # the order in sets and dicts is a part of chance
-_WIDTH, _BATCH = 64, 16
-_WARM_UP, _BLOCK = 60, 30
-_SECONDS = 30.0
+_SECONDS = 15.0
 _LOOKS = 100
-_TRACES = ("cuda,nvtx", "cuda,nvtx,osrt")
-_OF_A_KIND = 2
+_PERF = ("perf", "record", "--quiet", "--event=cpu-clock:u", "--freq=5000")
+_NO_FILE = ("[unknown", "//", "anon")
+_REPORT = ("perf", "report", "--quiet", "--stdio", "--fields=sample,dso")
 
 
-@dataclass(kw_only=True)
-class _Worker:
-    """A training that waits for its turn."""
-
-    kind: str
-    process: subprocess.Popen[str]
-    blocks: list[tuple[float, float]] = field(default_factory=list)
-
-    def told(self, request: str = "") -> list[float]:
-        """Send a line, and return the numbers in the line that comes back."""
-        if request and self.process.stdin:
-            self.process.stdin.write(f"{request}\n")
-            self.process.stdin.flush()
-        line = self.process.stdout.readline() if self.process.stdout else ""
-        return [float(number) for number in line.split()]
-
-
-def _train() -> None:
-    """Be a worker: find the depth where none is given, then run a block of steps for each line of input."""
-    import torch
-
-    def build(depth: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-        layers = [torch.nn.Linear(_WIDTH, _WIDTH) for _ in range(depth)]
-        model = torch.nn.Sequential(*layers)
-        return model, torch.optim.SGD(model.parameters(), lr=1e-4)
-
-    def batches() -> object:
-        data = torch.utils.data.TensorDataset(torch.zeros(_BATCH, _WIDTH))
-        while True:
-            yield from torch.utils.data.DataLoader([data[0] for _ in range(_BATCH * 64)], batch_size=_BATCH)
-
-    values = batches()
-
-    def steps(count: int) -> tuple[float, float]:
-        processor, elapsed = [], []
-        for _ in range(count):
-            begun = time.thread_time_ns(), time.perf_counter_ns()
-            (batch,) = next(values)
-            optimizer.zero_grad()
-            model(batch).square().mean().backward()
-            optimizer.step()
-            processor.append(time.thread_time_ns() - begun[0])
-            elapsed.append(time.perf_counter_ns() - begun[1])
-        return statistics.median(processor), statistics.median(elapsed)
-
-    depth = int(sys.argv[2]) if len(sys.argv) > 2 else 8  # noqa: PLR2004
-    model, optimizer = build(depth)
-    if len(sys.argv) <= 2:  # noqa: PLR2004
-        for _ in range(3):
-            steps(_WARM_UP)
-            depth = max(1, round(depth * _STEP_NS / steps(_BLOCK)[0]))
-            model, optimizer = build(depth)
-        print(depth)
-        return
-    steps(_WARM_UP)
-    print("1", flush=True)
-    for _ in sys.stdin:
-        print(*steps(_BLOCK), flush=True)
-
-
-def _environments(stack: ExitStack, folder: Path) -> dict[str, dict[str, str]]:
-    """Return what each kind of training is started with."""
-    bare = os.environ | _ALIKE
-    (folder / "processes").mkdir()
-    (folder / "steps").mkdir()
-    MarkSwitch(folder / "steps").make()
-    hook = hook_environment(
-        window=None, status_folder=folder / "processes", watch_folder=folder / "steps", environment=bare
-    )
-    kinds = {"alone": bare, "hook": bare | hook}
+def _watched(stack: ExitStack, folder: Path, bare: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a training under a watch, whose session is open until `stack` closes it."""
+    MarkSwitch(folder).make()
+    environment = bare | hook_environment(window=None, status_folder=folder, environment=bare, watch_folder=folder)
     if shutil.which("nsys"):
         nsys = find_nsys()
-        for traces in _TRACES:
-            options = session_options(nsys, nsys_args=(f"--trace={traces}",))
-            session = NsysSession(nsys, options=options, log=folder / "nsys.log", environment=bare)
-            stack.callback(session.close)
-            kinds[f"nsys {traces}"] = bare | dict(session.environment)
-            if traces == "cuda,nvtx":
-                kinds[f"hook and nsys {traces}"] = bare | hook | dict(session.environment)
-    return kinds
+        options = session_options(nsys, nsys_args=())
+        session = NsysSession(nsys, options=options, log=folder / "nsys.log", environment=bare)
+        stack.callback(session.close)
+        environment |= session.environment
+    return environment
 
 
-def _take_turns(workers: list[_Worker]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while time.monotonic() < deadline:
-        for worker in random.sample(workers, len(workers)):
-            processor, elapsed = worker.told("go")
-            worker.blocks.append((processor, elapsed))
-
-
-def _report(workers: list[_Worker]) -> None:
-    alone = [worker for worker in workers if worker.kind == "alone"]
-    rounds = [tuple(map(statistics.fmean, zip(*blocks, strict=True))) for blocks in zip(*_blocks(alone), strict=True)]
-    processor, elapsed = (statistics.median(column) / 1e6 for column in zip(*rounds, strict=True))
-    print(
-        f"{len(rounds)} rounds of {_BLOCK} steps; alone, a step takes {processor:.2f} ms of processor time and "
-        f"{elapsed:.2f} ms"
+def _rest(setting: Setting) -> None:
+    """Print what nsys does in a training while it is idle."""
+    file = setting.folder / "told.json"
+    model, depth = next(iter(setting.depths.items()))
+    subprocess.run([sys.executable, __file__, str(file), model, depth], env=setting.hooked, check=True, timeout=300)
+    told = json.loads(file.read_text(encoding="utf-8"))
+    what = "watch: an idle nsys in a training"
+    row(
+        f"{what}: its threads",
+        f"{told['others']} beside the one that trains; {told['others_ns'] / told['own_ns']:.3%} of its processor time",
     )
-    print("added to a step, of its processor time and of its elapsed time, by each process of a kind")
-    for worker in workers:
-        pairs = list(zip(worker.blocks, rounds, strict=True))
-        added = [statistics.median(own[at] / usual[at] for own, usual in pairs) - 1 for at in (0, 1)]
-        print(f"  {worker.kind:24} {added[0]:+8.2%} {added[1]:+8.2%}")
+    if "samples" in told:
+        row(
+            f"{what}: its code",
+            f"{told['samples_in_nsys']} of {told['samples']:,} samples in it, or in code of no file",
+        )
+    else:
+        row(f"{what}: its code", "not measured: no perf that may sample")
 
 
-def _blocks(workers: list[_Worker]) -> list[list[tuple[float, float]]]:
-    return [worker.blocks for worker in workers]
+def _train(file: Path, model: str, depth: str) -> None:
+    """Be that training, and write what its threads and its code took."""
+    training = warm(model, depth)
+    data = file.with_suffix(".perf")
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    perf = None
+    if shutil.which("perf"):
+        command = (*_PERF, f"--output={data}", f"--pid={os.getpid()}")
+        perf = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    before, end = _thread_times(), time.monotonic() + _SECONDS
+    while time.monotonic() < end:
+        training.step()
+    spent = {thread: ns - before.get(thread, 0) for thread, ns in _thread_times().items()}
+    own = spent.pop(os.getpid())
+    told = {"own_ns": own, "others": len(spent), "others_ns": sum(spent.values())}
+    if perf is not None:
+        perf.send_signal(signal.SIGINT)
+        perf.wait(60)
+        told |= _samples(data, environment)
+    file.write_text(json.dumps(told), encoding="utf-8")
+
+
+def _thread_times() -> dict[int, int]:
+    """Return the processor time of each thread of this process, in ns."""
+    return {
+        int(task.name): int((task / "schedstat").read_text().split()[0]) for task in Path("/proc/self/task").iterdir()
+    }
+
+
+def _samples(data: Path, environment: dict[str, str]) -> dict[str, int]:
+    """Return how many samples there are, and how many of them are not in a file of the training's own."""
+    done = subprocess.run((*_REPORT, f"--input={data}"), env=environment, capture_output=True, text=True, check=False)
+    found = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.strip()]
+    if not found:
+        return {}
+    folder = os.environ.get("NVTX_INJECTION64_PATH", "")
+    of_nsys = {file.name for file in Path(folder).parent.glob("*.so*")} if folder else set()
+    foreign = [
+        int(count) for count, name in found if name.strip() in of_nsys or name.startswith(("[unknown", "//", "anon"))
+    ]
+    return {"samples": sum(int(count) for count, _ in found), "samples_in_nsys": sum(foreign)}
 
 
 def _looks(folder: Path) -> None:
-    """Tell what the looks of a watch take."""
-    judge, reader = Judge(Rules()), StepReader(folder / "steps")
+    """Print what the looks of a watch take."""
+    judge, reader = Judge(Rules()), StepReader(folder)
     reader.poll()
     begun = time.process_time()
     for _ in range(_LOOKS):
         judge.see(reader.poll(), now_ns=time.monotonic_ns())
         judge.trigger(time.monotonic_ns())
     spent = (time.process_time() - begun) / _LOOKS
-    print(f"the watch itself: {spent * 1e3:.2f} ms a look, five times a second: {spent * 5:.2%} of a core")
+    row("watch: its looks", f"{spent * 1e3:.2f} ms each, five times a second: {spent * 5:.2%} of a core")
 
 
 def main() -> None:
     """Print all of it."""
-    worker = (sys.executable, __file__, "worker")
-    bare = os.environ | _ALIKE
-    found = subprocess.run(worker, env=bare, capture_output=True, text=True, check=True, timeout=120)
-    depth = found.stdout.strip()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        workers = [
-            _Worker(
-                kind=kind,
-                process=stack.enter_context(
-                    subprocess.Popen(
-                        (*worker, depth), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-                    )
-                ),
-            )
-            for kind, environment in _environments(stack, folder).items()
-            for _ in range(_OF_A_KIND)
-        ]
-        for one in workers:
-            one.told()
-        _take_turns(workers)
-        _report(workers)
+        bare = os.environ | ALIKE
+        hooked = _watched(stack, folder, bare)
+        setting = with_depths(Setting(folder=folder, bare=bare, hooked=hooked))
+        compare("of a watch, with an idle nsys" if hooked.get("LD_PRELOAD") else "of a watch", setting)
+        if hooked.get("LD_PRELOAD"):
+            _rest(setting)
         _looks(folder)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["worker"]:
-        _train()
+    if sys.argv[1:]:
+        _train(Path(sys.argv[1]), *sys.argv[2:])
     else:
         main()
