@@ -162,7 +162,7 @@ def test_one_claims(tmp_path):
 def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_loaded():
     """It pickles the closure of the function, and what the function names; a recorder's weak references cannot be."""
     session = SimpleNamespace(annotator=Silence(), place_mark=None, mark_spacing=1)
-    one = Recorder(session, is_compiling=bool, is_grad_enabled=bool)
+    one = Recorder(session, is_grad_enabled=bool)
     step = optimizers._step(lambda optimizer, closure: (optimizer, closure), one)
     named = [step.__globals__[name] for name in step.__code__.co_names if name in step.__globals__]
     pickled = pickle.dumps((one, named))

@@ -60,14 +60,10 @@ def attach(torch: ModuleType) -> None:
         status=status.StatusFile(environment["GAPFINDER_HOOK_STATUS"]),
         watch_folder=environment.get("GAPFINDER_HOOK_WATCH", ""),
     )
-    compiler = getattr(torch, "compiler", None)
-    # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
-    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
-    is_grad_enabled = getattr(torch, "is_grad_enabled", _never)
-    one = Recorder(own, is_compiling=is_compiling or _never, is_grad_enabled=is_grad_enabled)
+    one = Recorder(own, is_grad_enabled=getattr(torch, "is_grad_enabled", _never))
     _recorders.append(one)
     if _COMPILER in sys.modules:
-        one.heed_compiler()
+        one.is_compiling = _asks_compiler(torch)
     try:
         optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
@@ -232,6 +228,13 @@ def _saving(function: _Function, one: Recorder) -> _Function:
     return saving
 
 
+def _asks_compiler(torch: ModuleType) -> Callable[[], bool]:
+    compiler = getattr(torch, "compiler", None)
+    # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
+    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
+    return is_compiling or _never
+
+
 def _never() -> bool:
     return False  # what a torch without compiler answers
 
@@ -254,7 +257,7 @@ def _heed_from_first_use(eval_frame: ModuleType) -> None:
     @functools.wraps(build)
     def built(self: Any, *args: Any, **kwargs: Any) -> None:
         for one in _recorders:
-            one.heed_compiler()
+            one.is_compiling = _asks_compiler(sys.modules["torch"])
         build(self, *args, **kwargs)
 
     eval_frame.OptimizeContext.__init__ = built

@@ -44,7 +44,6 @@ class Recorder(Marks):
     """
 
     __slots__ = (
-        "_ask_compiler",
         "_has_begun",
         "_has_failed",
         "_is_in_told_step",
@@ -68,12 +67,10 @@ class Recorder(Marks):
         "write_at",
     )
 
-    def __init__(
-        self, session: Session, *, is_compiling: Callable[[], bool], is_grad_enabled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, session: Session, *, is_grad_enabled: Callable[[], bool]) -> None:
         super().__init__(session.annotator)
         self._session, self._round = session, OptimizerRound()
-        self._ask_compiler, self.is_grad_enabled = is_compiling, is_grad_enabled
+        self.is_grad_enabled = is_grad_enabled
         self.is_compiling: Callable[[], bool] | None = None
         self._has_begun = self._has_failed = self._is_told = self._is_in_told_step = False
         self.is_stepping = self.is_timing = False
@@ -85,10 +82,6 @@ class Recorder(Marks):
         self.words: Any = None
         self.switch: memoryview | None = None
         session.count_steps = lambda: self.steps
-
-    def heed_compiler(self) -> None:
-        """Ask from now on whether torch compiles."""
-        self.is_compiling = self._ask_compiler
 
     @harmless
     def begin(self) -> bool:
