@@ -49,7 +49,10 @@ TOLD = [
             ("docs/design.md", "when each of the {} parts of the checkpoint is spoiled"),
         ]
     ),
-    ("examples/README.md", "`" + " ".join(f"{name} {value}" for name, value in ON_A_GPU.items()) + "`"),
+    *(
+        (f"examples/{name}", "`" + " ".join(f"{option} {value}" for option, value in ON_A_GPU.items()) + "`")
+        for name in ("README.md", "train_ddp.py", "train_plain.py")
+    ),
     ("docs/long-runs.md", f"batches take {SLOWING['--slow-data-ms']:.0f} ms longer to load from step {DATA_AT} on"),
     (
         "docs/long-runs.md",
