@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import runpy
 import subprocess
 import sys
@@ -52,10 +54,21 @@ def test_the_unit_reads_every_kernel(table):
     assert 0 < table["scan"](sample) < table["read_kernels"](sample)
 
 
+def test_the_stages_of_an_analysis_are_the_whole_of_it():
+    sample = ROOT / "sample_profiles" / "healthy.sqlite"
+    command = [sys.executable, str(FOLDER / "stages.py"), "--file", str(sample)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    told = re.findall(r"\| stages, healthy: .+ \| [0-9.]+ s of CPU, ([0-9]+)% \| [0-9.]+ \|  \|", done.stdout)
+    assert len(told) == len(done.stdout.splitlines()) == 5
+    assert sum(map(int, told)) == pytest.approx(100, abs=3)
+
+
 def test_a_benchmark_that_fails_is_told(tmp_path):
     for name in ("__main__.py", "table.py"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     (tmp_path / "analyze.py").write_text("import table; table.row('whole', '1 s')")
+    (tmp_path / "stages.py").write_text("")
     (tmp_path / "cluster.py").write_text("raise SystemExit(3)")
     (tmp_path / "dashboard.py").write_text("")
     command = [sys.executable, str(tmp_path), "--quick"]
