@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from analyze import report_with
 from table import read_kernels, row
@@ -79,12 +80,11 @@ def run(path: Path, stages: Stages) -> None:
                 return
             yield lane
 
-    measure.split_lanes = split_clocked
     settings = Settings()
     with stages.clocked(READING):
         profile = load_profile(path)
         calls = profile.read_calls()
-    with stages.clocked(MEASURING):
+    with stages.clocked(MEASURING), patch.object(measure, "split_lanes", split_clocked):
         measured = measure_report(replace(profile, read_calls=lambda: calls), settings=settings)
         analysis = join_reports([measured], settings=settings)
     with stages.clocked(TELLING):
