@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from documents import ROOT, SPELLED, telling, words
 
+from gapfinder.analysis import compare_hosts
 from gapfinder.budget import Budget
 from gapfinder.cluster import memory
 from gapfinder.cost import Operation, bus_factor, exact_factor
@@ -16,8 +17,10 @@ from gapfinder.errors import InconclusiveError
 from gapfinder.estimate.memory import Dtype
 from gapfinder.load import unpack
 from gapfinder.load.limits import DEFAULT_LIMITS
+from gapfinder.scrub import redact
 from gapfinder.settings import Settings
 from gapfinder.units import parse_bandwidth, parse_count
+from gapfinder.upload import client
 from sample_profiles.build import build_profile
 
 GB = 10**9
@@ -39,6 +42,11 @@ PARTS = SPELLED[sum(name.endswith("_ns") and name != "window_ns" for name in Bud
 TOLD = [
     ("README.md", f"(one GPU as one process uses it) is one of {PARTS}: compute only,"),
     ("docs/meaning.md", f"belongs to exactly one of {PARTS} parts"),
+    *((name, f"the sum of the {PARTS} parts") for name in ("docs/json.md", "docs/history.md", "docs/diff.md")),
+    ("docs/json.md", f"all its lanes, {SPELLED[compare_hosts._FEWEST_LANES]} or more, are slow in most steps"),
+    ("docs/json.md", f"with {SPELLED[compare_hosts._FEWEST_PEERS]} groups of hosts or more: `slow-nic`"),
+    ("docs/commands.md", f"the first connection within {SPELLED[client._CONNECTED_WITHIN_S]} seconds, it ends at once"),
+    ("docs/scrub.md", f"of fewer than {SPELLED[redact._SHORTEST_WORD]} letters, or called `root`"),
     ("docs/meaning.md", "2 (n - 1) / n for an all-reduce of n ranks"),
     ("docs/diff.md", f'"Blanks under {Settings().min_gap_ns // 1000} µs"'),
     ("docs/performance.md", f"less than {constant('ENOUGH', 'cluster')} times as fast as one process"),
@@ -63,6 +71,13 @@ def test_documents_tell_the_numbers_of_the_code(name, sentence):
 
 def test_the_factor_of_an_all_reduce():
     assert [bus_factor(Operation.ALL_REDUCE, n) for n in (2, 8)] == [pytest.approx(2 * (n - 1) / n) for n in (2, 8)]
+
+
+def test_a_host_of_the_documented_names_has_two_dots():
+    assert "`.cluster` with two dots or more" in words("docs/scrub.md")
+    assert "hosts with a single dot" in words("docs/scrub.md")
+    texts = [redact.Redactor().text(name.encode()) for name in ("on node.cluster", "on node.of.cluster")]
+    assert texts == ["on node.cluster", "on <host-1>"]
 
 
 def test_the_check_in_ci_is_as_many_lines_as_is_told():
