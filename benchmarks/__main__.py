@@ -21,6 +21,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WHOLE = (
     ("analyze.py", "--kernels=1000000"),
     ("analyze.py", "--kernels=10000000", "--repeat=1"),
+    ("stages.py",),
     ("cluster.py", "--repeat=1"),
     ("dashboard.py", "--kernels=1000000"),
     ("dashboard_browser.py", "--moves=10"),
@@ -29,6 +30,7 @@ WHOLE = (
 )
 QUICK = (
     ("analyze.py", "--kernels=20000", "--repeat=1"),
+    ("stages.py", "--kernels=20000"),
     ("cluster.py", "--kernels=20000", "--reports=2", "--repeat=1"),
     ("dashboard.py", "--kernels=20000"),
 )

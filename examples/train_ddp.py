@@ -1,7 +1,7 @@
 """Trains with DistributedDataParallel, which sends each bucket of gradients while backward makes the next.
 
-gapfinder should find: about four all-reduces a step, all but the last hidden behind backward, and no rule that fires on
-exposed communication where the network is wide enough (`--width 4096 --depth 16`).
+gapfinder should find: three or four all-reduces a step, all but the last hidden behind backward, and no rule that fires
+on exposed communication where the network is wide enough (`--width 4096 --depth 16`).
 """
 
 from template import network, parser, resume, start
@@ -13,7 +13,7 @@ BUCKETS = 4
 
 
 def bucket_mb(model: nn.Module) -> float:
-    """Return a bucket size that splits the gradients in four: one bucket alone would have nothing to hide behind."""
+    """Return a quarter of the gradients, so that a step has several buckets: one would have nothing to hide behind."""
     return sum(parameter.numel() * parameter.element_size() for parameter in model.parameters()) / BUCKETS / 2**20
 
 

@@ -1,13 +1,15 @@
 """Runs examples in processes forked from this one, which has loaded torch: once, and not for each of them.
 
-Takes a JSON list of {script, arguments, ranks, spoil, from}; prints a JSON list of what their first ranks printed. Each
-rank gets the environment that torchrun would give it. `spoil` names a part of the checkpoint to replace before the start,
-in a copy of the checkpoints in `from`.
+Takes a JSON list of {script, arguments, ranks, spoil, from, collectives}; prints a JSON list of what their first ranks
+printed. Each rank gets the environment that torchrun would give it. `spoil` names a part of the checkpoint to replace
+before the start, in a copy of the checkpoints in `from`; `collectives` a file for what rank 0 sends: a JSON list of name,
+elements and type of each collective.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import runpy
 import shutil
@@ -16,8 +18,10 @@ import socket
 import sys
 import tempfile
 import traceback
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -25,8 +29,12 @@ sys.path.insert(0, str(EXAMPLES))
 import sharded  # noqa: E402, F401 (loads what takes long to load)
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402 (an optimizer's first step loads it)
+from torch.profiler import ProfilerActivity, profile  # noqa: E402
 
 from gapfinder.training.checkpoint.files import read_manifest, write_content, write_manifest  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LONGEST_S = 60
 
@@ -58,13 +66,28 @@ def start(job: dict, *, rank: int, port: int, output: int) -> int:
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": job["ranks"], "MASTER_PORT": port}
             os.environ.update({name: str(value) for name, value in place.items()}, MASTER_ADDR="127.0.0.1")
         sys.argv = [job["script"], *job["arguments"]]
-        runpy.run_path(str(EXAMPLES / job["script"]), run_name="__main__")
+        with written(job["collectives"]) if rank == 0 and "collectives" in job else nullcontext():
+            runpy.run_path(str(EXAMPLES / job["script"]), run_name="__main__")
         sys.stdout.flush()
         code = 0
     except BaseException:  # noqa: BLE001 (a child must never run on as if it were the parent)
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+@contextmanager
+def written(path: str) -> Iterator[None]:
+    """Write down what torch's own profiler sees of collectives: as they are called, and as gloo carries them out."""
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        yield
+    events = profiler.profiler.kineto_results.events()
+    collectives = [
+        (event.name(), math.prod(event.shapes()[0]), event.dtypes()[0])
+        for event in events
+        if event.name().startswith(("c10d::", "gloo:")) and event.shapes()
+    ]
+    Path(path).write_text(json.dumps(collectives), encoding="utf-8")
 
 
 def spoil(folder: Path, *, part: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,10 +54,23 @@ def test_the_unit_reads_every_kernel(table):
     assert 0 < table["scan"](sample) < table["read_kernels"](sample)
 
 
+@pytest.mark.usefixtures("table")
+def test_the_stages_of_an_analysis_are_the_whole_of_it(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["stages.py", "--file", str(ROOT / "sample_profiles" / "healthy.sqlite")])
+    runpy.run_path(str(FOLDER / "stages.py"), run_name="__main__")
+    whole = time.process_time()
+    told = re.findall(
+        r"^\| stages, healthy: .+ \| ([0-9.]+) s of CPU, [0-9]+% \|", capsys.readouterr().out, re.MULTILINE
+    )
+    assert len(told) == 5
+    assert sum(map(float, told)) == pytest.approx(whole, abs=0.2)  # but for the reading that is the unit
+
+
 def test_a_benchmark_that_fails_is_told(tmp_path):
     for name in ("__main__.py", "table.py"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     (tmp_path / "analyze.py").write_text("import table; table.row('whole', '1 s')")
+    (tmp_path / "stages.py").write_text("")
     (tmp_path / "cluster.py").write_text("raise SystemExit(3)")
     (tmp_path / "dashboard.py").write_text("")
     command = [sys.executable, str(tmp_path), "--quick"]

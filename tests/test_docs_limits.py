@@ -111,7 +111,7 @@ TOLD = [
     ("docs/commands.md", f"Text wraps down to {terminal._NARROWEST} columns"),
     ("docs/commands.md", f"({MINUTES[sending._SLICE_PATIENCE_S]} while it takes a slice;"),
     ("docs/commands.md", f"is tried again for {MINUTES[sending._TRIED_FOR_S]};"),
-    ("docs/scale.md", f"in parts of {ROWS} |"),
+    ("docs/scale.md", f"A part has {ROWS}, for each of which {memory._PER_ROW} bytes are reckoned"),
     ("docs/scale.md", f"need less than {memory.MOST_MEMORY // GB} GB are measured at once there"),
     ("docs/training.md", f"last `steps` ({default(crash_guard, 'steps')}) steps"),
     ("docs/training.md", f"no step ends within `grace_s` ({default(crash_guard, 'grace_s'):.0f} s)"),

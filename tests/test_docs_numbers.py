@@ -260,6 +260,7 @@ def test_what_holds_when_an_option_is_not_given_is_its_default():
 
 MEASURED = [
     ("docs/performance.md", "benchmarks/analyze.py"),
+    ("docs/performance.md", "benchmarks/stages.py"),
     ("docs/scale.md", "benchmarks/cluster.py"),
     ("docs/scale.md", "benchmarks/analyze.py"),
     ("docs/annotate.md", "benchmarks/hook.py"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from documents import SPELLED, words
 
 from gapfinder.analysis import join_reports, measure_report
 from gapfinder.cluster import memory, task
 from gapfinder.cluster.memory import MOST_MEMORY, estimated_need, rows_at_once
 from gapfinder.cluster.workers import LocalProcesses
-from gapfinder.load import load_profile
+from gapfinder.load import large, load_profile
 from gapfinder.render import render_json
 from gapfinder.settings import Settings
 
@@ -46,6 +48,31 @@ def test_too_little_memory_means_several_and_the_same_bytes(cuts):
     assert render_json(join_reports([found], settings=settings)) == render_json(
         join_reports([expected], settings=settings)
     )
+
+
+def test_rows_are_read_as_often_as_is_told(monkeypatch):
+    """By few parts: where there are many, rows around the cuts are read with both sides."""
+    seen: Counter[str] = Counter()
+
+    def counted(name: str):
+        read = getattr(large, name)
+
+        def counting(*arguments, **options):
+            frame = read(*arguments, **options)
+            seen[name] += len(frame)
+            return frame
+
+        return counting
+
+    for name in ("read_kernels", "read_calls"):
+        monkeypatch.setattr(large, name, counted(name))
+    task.measured_within(0, SAMPLE, settings=Settings())
+    profile = load_profile(SAMPLE)
+    often = [seen["read_kernels"] / len(profile.kernels), seen["read_calls"] / len(profile.read_calls())]
+    kernels, calls = (SPELLED[int(one)] for one in often)
+    assert often == [int(one) for one in often]
+    assert f"It costs reading kernels {kernels} times and calls {calls} times" in words("docs/design.md")
+    assert f"they are read {kernels} to {calls} times" in words("docs/scale.md")
 
 
 def test_a_report_without_a_device_is_measured_at_once(cuts, monkeypatch):

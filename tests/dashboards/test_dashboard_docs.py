@@ -30,7 +30,10 @@ HALF = {0.5: "Half"}
 SECONDS = {1.0: "one second"}
 EACH_S = {0.2: "five times a second"}
 SCRIPT = (ROOT / "dashboards" / "assets" / "timeline_data.js").read_text(encoding="utf-8")
-LANES_SCRIPT = (ROOT / "dashboards" / "assets" / "timeline_lanes.js").read_text(encoding="utf-8")
+LANES_SCRIPT, DRAW_SCRIPT, VIEW_SCRIPT = (
+    (ROOT / "dashboards" / "assets" / f"timeline_{name}.js").read_text(encoding="utf-8")
+    for name in ("lanes", "draw", "view")
+)
 
 
 def constant(name: str, script: str = SCRIPT) -> float:
@@ -78,6 +81,12 @@ TOLD = [
     ("docs/design.md", f"after a pause of {constant('PAUSE_MS'):.0f} ms without a further move"),
     ("docs/design.md", f"{SPELLED[constant('KEPT')].capitalize()} answers for each block of lanes are kept"),
     ("docs/design.md", f"asks for {constant('closed', LANES_SCRIPT):.0f} closed lanes at a time"),
+    ("docs/design.md", f"never thinner than {SPELLED[constant('LEAST_HOLE', DRAW_SCRIPT)]} pixels"),
+    ("docs/dashboard.md", f"has a flag and is {SPELLED[constant('LEAST_HOLE', DRAW_SCRIPT)]} pixels wide at least"),
+    (
+        "docs/dashboard.md",
+        f"with more than {SPELLED[constant('OPEN_UP_TO', VIEW_SCRIPT)]} lanes all are closed at first",
+    ),
 ]
 
 

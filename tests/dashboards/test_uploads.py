@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from dashboard_servers import plain_app
+from documents import SPELLED, words
 
 from dashboards.routes.session import Access
 from dashboards.server import guard, make_view
@@ -320,6 +322,36 @@ def test_the_protocol_from_the_first_slice_to_the_job(client):
     profile = made.json["profile"]
     assert (made.status_code, made.json["page"], made.json["job"]["state"]) == (201, f"/p/{profile}/overview", "queued")
     assert client.get(f"/p/{profile}/job").json == made.json["job"]
+
+
+def test_the_protocol_answers_as_docs_dashboard_md_says(client):
+    rows = re.findall(r"\| `([A-Z]+ /\S+)` \|(?: [^|]+)? \| ([0-9]{3})([^|]*) \|", words("docs/dashboard.md"))
+    told = {request: (int(code), set(re.findall(r"`(\w+)`", rest))) for request, code, rest in rows}
+    assert f"an own protocol of {SPELLED[len(told)]} requests." in words("docs/design.md")
+    run = "run-as-it-is-told"
+    begun = client.post("/uploads", json={"name": "a.sqlite", "size": len(DATABASE), "run": run})
+    upload = begun.json["id"]
+    answers = {
+        "POST /uploads": begun,
+        "PUT /uploads/ID?offset=N": put(client, upload, DATABASE),
+        "GET /uploads/ID": client.get(f"/uploads/{upload}"),
+        "POST /uploads/ID/finished": client.post(f"/uploads/{upload}/finished", json={"sha256": DIGEST}),
+        "POST /runs/RUN": (made := client.post(f"/runs/{run}", json={})),
+        "GET /p/PROFILE/job": client.get(f"/p/{made.json['profile']}/job"),
+        "DELETE /uploads/ID": client.delete("/uploads/none"),
+    }
+    assert {request: answer.status_code for request, answer in answers.items()} == {
+        request: code for request, (code, _) in told.items()
+    }
+    assert [request for request, (_, names) in told.items() if names - set(answers[request].json or ())] == []
+
+
+def test_a_file_of_another_checksum_is_gone_as_docs_dashboard_md_says(client):
+    (code,) = re.findall(r"([0-9]{3}) where it differs, and the upload is gone", words("docs/dashboard.md"))
+    upload = announce(client)
+    put(client, upload, DATABASE)
+    assert client.post(f"/uploads/{upload}/finished", json={"sha256": "0" * 64}).status_code == int(code)
+    assert client.get(f"/uploads/{upload}").status_code == 404
 
 
 @pytest.mark.parametrize(

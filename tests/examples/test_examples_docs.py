@@ -40,8 +40,19 @@ TOLD = [
     ("examples/README.md", f"rank {SLOW_RANK['--slow-rank']} has {SLOW_RANK['--slow-ms']:.0f} ms more to do per step"),
     ("examples/README.md", f"slow to load from step {DATA_AT}, rank {RANK} slow from step {RANK_AT} |"),
     ("examples/README.md", f"{SPELLED[defaults('train_accumulation')['--accumulate']]} micro-steps under `no_sync`"),
-    ("examples/README.md", f"checkpoints of {SPELLED[len(PARTS)]} parts"),
-    ("examples/README.md", "`" + " ".join(f"{name} {value}" for name, value in ON_A_GPU.items()) + "`"),
+    *(
+        (name, sentence.format(SPELLED[len(PARTS)]))
+        for name, sentence in [
+            ("examples/README.md", "checkpoints of {} parts"),
+            ("CHANGELOG.md", "checkpoints of {} parts that survive"),
+            ("docs/training.md", "A checkpoint has {} parts: model,"),
+            ("docs/design.md", "when each of the {} parts of the checkpoint is spoiled"),
+        ]
+    ),
+    *(
+        (f"examples/{name}", "`" + " ".join(f"{option} {value}" for option, value in ON_A_GPU.items()) + "`")
+        for name in ("README.md", "train_ddp.py", "train_plain.py")
+    ),
     ("docs/long-runs.md", f"batches take {SLOWING['--slow-data-ms']:.0f} ms longer to load from step {DATA_AT} on"),
     (
         "docs/long-runs.md",

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from documents import words
 from hostile_base import LANE, MEASURED, Case, sound_bytes, written
 from hostile_files import all_cases
 from hostile_runs import Worker, hold, hold_numbers, plan_of, worker
@@ -45,6 +46,8 @@ def run(commands: Worker, case: Case, folder: Path, number: int = 0) -> None:
 def test_the_corpus_is_large_and_no_two_files_have_one_name():
     assert len(CASES) == len(list(all_cases()))
     assert len(RUN) >= 200
+    assert "make over a thousand hostile files" in words("docs/design.md")
+    assert 1_000 < len(CASES) < 2_000
 
 
 def test_a_sound_file_is_measured_and_a_wrong_expectation_is_noticed(commands, tmp_path):
