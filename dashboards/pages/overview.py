@@ -68,7 +68,7 @@ def _measured(profile: OpenProfile, *, theme: Theme) -> Iterator[Component]:
     yield from _findings(profile, theme=theme)
     indices = shown_lanes(analysis, limit=_LANES)
     bars = [
-        Bar(lane_name(analysis, index), lane.budget, is_idle_known=lane.idle_reason is None)
+        Bar(lane_name(analysis, index), lane.budget, is_idle_known=lane.is_idle_known)
         for index, lane in ((index, analysis.lanes[index]) for index in indices)
     ]
     yield html.Section(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.lost import measured_lanes
 from gapfinder.findings.once import once
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ OFFLOAD_BYTES = 64 * 2**20
 def copy_bill(analysis: Analysis) -> Mapping[str, Mapping[int, int]]:
     """Return the hole time in copies by the code of the rule it is charged to, and by lane."""
     bill: dict[str, dict[int, int]] = {}
-    for index, lane in measured_lanes(analysis):
+    for index, lane in analysis.measured_lanes().items():
         for code, ns in _charges(lane):
             if ns:
                 bill.setdefault(code, {})[index] = ns

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.lost import lost_by_lane, lost_to, measured_lanes, short_blanks
+from gapfinder.findings.lost import lost_by_lane, lost_to, short_blanks
 from gapfinder.findings.once import once
 from gapfinder.findings.speeds import Speeds, hint
 
@@ -113,7 +113,7 @@ def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
 
 def _short(analysis: Analysis) -> Iterator[tuple[str, int]]:
     """Charge small collectives exposed in blanks too short to be holes."""
-    blanks = sum(short_blanks(lane) for _, lane in measured_lanes(analysis))
+    blanks = sum(short_blanks(lane) for lane in analysis.measured_lanes().values())
     small = sum(one.exposed_ns for one in analysis.collectives if is_small(one))
     yield "many-small-collectives", min(blanks, small)
 

@@ -74,14 +74,11 @@ def step_time(analysis: Analysis) -> int:
     return sum(sum(process.steps.phases.values()) for process in analysis.processes if process.steps)
 
 
-def measured_lanes(analysis: Analysis) -> Iterator[tuple[int, Lane]]:
-    """Yield (index, lane) of every lane whose idle time, and so whose holes, could be measured."""
-    return ((index, lane) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None)
-
-
 def lost_by_lane(analysis: Analysis, *causes: Cause) -> dict[int, int]:
     """Return the hole time charged to any of `causes`, by lane; lanes without any are left out."""
-    lost = {index: sum(lane.causes.get(cause, 0) for cause in causes) for index, lane in measured_lanes(analysis)}
+    lost = {
+        index: sum(lane.causes.get(cause, 0) for cause in causes) for index, lane in analysis.measured_lanes().items()
+    }
     return {index: ns for index, ns in lost.items() if ns}
 
 
@@ -122,7 +119,7 @@ def counted(number: float, noun: str) -> str:
 
 def holes_of(analysis: Analysis, *causes: Cause) -> list[tuple[int, Hole]]:
     """Return (lane, hole) of the kept holes with one of `causes` as main cause, the longest first."""
-    holes = [(index, hole) for index, lane in measured_lanes(analysis) for hole in lane.holes.top]
+    holes = [(index, hole) for index, lane in analysis.measured_lanes().items() for hole in lane.holes.top]
     mine = [(index, hole) for index, hole in holes if hole.cause in causes]
     return sorted(mine, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))
 
@@ -155,6 +152,6 @@ def evidence_of(analysis: Analysis, *causes: Cause) -> list[Evidence]:
 
 def shares_by_lane(analysis: Analysis, lost: Mapping[int, int]) -> str:
     """Return between which shares of its window each lane loses, as a clause; empty where all lose the same."""
-    shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in measured_lanes(analysis)]
+    shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in analysis.measured_lanes().items()]
     low, high = format_share(min(shares)), format_share(max(shares))
     return f", between {low} and {high} of a lane's time" if low != high else ""

@@ -22,16 +22,15 @@ _OFTEN = 0.5
 def causes_shown(analysis: Analysis, *, limit: int) -> list[Cause]:
     """Return the causes with most hole time over all measured lanes, at most `limit`, most first."""
     sums: Counter[Cause] = Counter()
-    for lane in analysis.lanes:
-        if lane.idle_reason is None:
-            sums.update(lane.causes)
+    for lane in analysis.measured_lanes().values():
+        sums.update(lane.causes)
     return sorted((cause for cause in sums if sums[cause]), key=lambda cause: (-sums[cause], cause))[:limit]
 
 
 def cause_table(analysis: Analysis, *, limit: int) -> Table | None:
     """Return hole time by cause, one row per lane; None where there are no holes."""
     causes = causes_shown(analysis, limit=_CAUSES)
-    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].idle_reason is None]
+    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].is_idle_known]
     if not causes or not indices:
         return None
     has_others = len(causes_shown(analysis, limit=_CAUSES + 1)) > _CAUSES

@@ -64,8 +64,7 @@ def _source(source: Source) -> Object:
 
 
 def _lane(lane: Lane) -> Object:
-    budget = lane.budget
-    is_idle_known = lane.idle_reason is None
+    budget, is_idle_known = lane.budget, lane.is_idle_known
     return {
         "file": lane.file,
         "pid": lane.pid,
@@ -239,7 +238,7 @@ def _total(total: Total | None) -> Object:
         "communication_ns": budget.communication_ns,
         "hidden_ns": budget.hidden_ns,
         "exposed_ns": budget.exposed_ns,
-        "idle_ns": budget.idle_ns if total.idle_reason is None else None,
+        "idle_ns": budget.idle_ns if total.is_idle_known else None,
         "window_ns": budget.window_ns,
         "overlap_ratio": total.overlap_ratio,
         "worst_lane": total.worst_lane,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
 from gapfinder.findings.exposed import exposed_bill
-from gapfinder.findings.lost import amount, finding, lost_to, measured_lanes, seen_in, short_blanks
+from gapfinder.findings.lost import amount, finding, lost_to, seen_in, short_blanks
 from gapfinder.findings.page import Page
 from gapfinder.units import NS_PER_MS, format_duration
 
@@ -45,7 +45,7 @@ PAGE = Page(
 
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where the host was late."""
-    tiny = [lane for _, lane in measured_lanes(analysis) if _has_tiny_kernels(lane)]
+    tiny = [lane for lane in analysis.measured_lanes().values() if _has_tiny_kernels(lane)]
     blanks = sum(map(short_blanks, tiny))
     taken = min(blanks, exposed_bill(analysis).get("many-small-collectives", 0))
     in_holes = lost_to(analysis, Cause.LAUNCH_BOUND)
@@ -56,7 +56,7 @@ def rule(analysis: Analysis) -> Finding | None:
 
 def _launching(analysis: Analysis) -> str:
     """Return how often lanes launch and how long kernels are against launches, on the lane that launches most."""
-    lanes = [lane for _, lane in measured_lanes(analysis) if lane.host.launches]
+    lanes = [lane for lane in analysis.measured_lanes().values() if lane.host.launches]
     if not lanes:
         return ""
     busiest = max(lanes, key=lambda lane: lane.host.launches / lane.window.duration_ns)

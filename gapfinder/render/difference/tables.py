@@ -62,8 +62,8 @@ def _budget_table(difference: Difference) -> Table:
 
 def _part_row(difference: Difference, part: Part) -> tuple[str, ...]:
     sides = difference.before, difference.after
-    if part is IDLE and any(side.idle_reason for side in sides):
-        known = [UNKNOWN if side.idle_reason else amount(difference, part.measure(side.budget)) for side in sides]
+    if part is IDLE and not all(side.is_idle_known for side in sides):
+        known = [_part_cell(difference, side, part) for side in sides]
         return (part.label, *known, UNKNOWN, UNKNOWN)
     return (part.label, *amount_cells(difference, *(part.measure(side.budget) for side in sides)))
 
@@ -224,7 +224,7 @@ def _lane_row(difference: Difference, lane: LaneChange) -> tuple[str, ...]:
 def _part_cell(difference: Difference, side: Side | None, part: Part) -> str:
     if side is None:
         return NOTHING
-    if part is IDLE and side.idle_reason:
+    if part is IDLE and not side.is_idle_known:
         return UNKNOWN
     return amount(difference, part.measure(side.budget))
 

@@ -130,7 +130,7 @@ def _cost_change(one: FindingChange) -> int:
 
 def _parts(difference: Difference) -> str:
     """Say what the change is made of: all of these parts add up to it."""
-    if difference.before.idle_reason or difference.after.idle_reason:
+    if not (difference.before.is_idle_known and difference.after.is_idle_known):
         return ""
     before, after = difference.before.budget, difference.after.budget
     is_step = difference.unit is Unit.STEP
