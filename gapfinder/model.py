@@ -17,12 +17,11 @@ from gapfinder.explanations import (
     HostActivity,
     KernelTotal,
     StepCommunication,
-    StepSpread,
-    Straggler,
 )
 from gapfinder.hosts import Host, HostClock, LaneSteps
 from gapfinder.links import Link
 from gapfinder.processes import SlowRank, TrainingProcess
+from gapfinder.stragglers import StepSpread, Straggler
 
 SCHEMA_VERSION = 1
 NO_COMMUNICATION = "no communication was captured"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.copies import DEVICE_TO_HOST, pageable_copies
+from gapfinder.analysis.copies import DEVICE_TO_HOST, HOST_TO_DEVICE, pageable_copies
 from gapfinder.analysis.host_events import HostEvents
 from gapfinder.analysis.intervals import Intervals, Measure, clip
 from gapfinder.explanations import Cause, HostActivity
@@ -70,7 +70,7 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     starts, ends, sizes, kinds = (sources.copies[name].to_numpy() for name in ("start", "end", "bytes", "kind"))
     is_inside = (starts < window.end_ns) & (ends > window.start_ns)
     is_inside &= (starts >= own.start_ns) & (starts < own.end_ns)
-    is_pageable = pageable_copies(sources.copies) & is_inside
+    is_pageable = pageable_copies(sources.copies) & is_inside & (kinds == HOST_TO_DEVICE)
     is_offload = is_inside & (kinds == DEVICE_TO_HOST) & (starts >= start)
     return HostActivity(
         launches=calls,

@@ -10,8 +10,8 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.explanations import Cause, Evidence, Finding, Severity
-from gapfinder.findings.words import call_name, range_name
+from gapfinder.explanations import EXPOSED_CAUSES, IDLE_CAUSES, Cause, Evidence, Finding, Severity
+from gapfinder.findings.words import call_name, capitalised, range_name
 from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def finding(  # noqa: PLR0913 (all but the first two by name; each is a field of
         code=page.code,
         severity=severity_of(share),
         title=title or page.title,
-        detail=detail[:1].upper() + detail[1:],
+        detail=capitalised(detail),
         advice=advice or " ".join(page.change[:_ADVICE_SENTENCES]),
         lost_ns=lost_ns,
         share=share,
@@ -87,10 +87,14 @@ def lost_to(analysis: Analysis, *causes: Cause) -> int:
     return sum(lost_by_lane(analysis, *causes).values())
 
 
-def short_blanks(lane: Lane) -> int:
-    """Return the time without compute and graphs that is not in holes, because each blank was too short for one."""
-    budget = lane.budget
-    return budget.idle_ns + budget.exposed_ns + budget.copy_only_ns - lane.holes.total_ns
+def idle_in_short_blanks(lane: Lane) -> int:
+    """Return the idle time that is not in holes, because each blank was too short for one."""
+    return lane.budget.idle_ns - sum(ns for cause, ns in lane.causes.items() if cause in IDLE_CAUSES)
+
+
+def exposed_in_short_blanks(lane: Lane) -> int:
+    """Return the exposed communication that is not in holes, because each blank was too short for one."""
+    return lane.budget.exposed_ns - sum(ns for cause, ns in lane.causes.items() if cause in EXPOSED_CAUSES)
 
 
 def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
@@ -110,11 +114,6 @@ def amount(analysis: Analysis, lost_ns: int) -> str:
         return f"about {format_duration(lost_in_step)} of a step of {format_duration(round(step))}"
     each = format_duration(lost_ns // max(len(analysis.lanes), 1))
     return f"{each} on each GPU" if len(analysis.lanes) > 1 else f"{each} in all"
-
-
-def counted(number: float, noun: str) -> str:
-    """Return a median count with its noun ("1 collective", "2.5 collectives")."""
-    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def holes_of(analysis: Analysis, *causes: Cause) -> list[tuple[int, Hole]]:

@@ -12,20 +12,12 @@ from gapfinder.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gapfinder.explanations import (
-        Cause,
-        CollectiveSummary,
-        Evidence,
-        Finding,
-        KernelTotal,
-        StepCommunication,
-        StepSpread,
-        Straggler,
-    )
+    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, KernelTotal, StepCommunication
     from gapfinder.hosts import Host, HostClock, LaneSteps
     from gapfinder.links import Link
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
+    from gapfinder.stragglers import StepSpread, Straggler
 
     Object = dict[str, object]
 

@@ -327,6 +327,11 @@ def test_small_collectives_are_many_and_short():
     analysis = lost(TRANSFER, collectives=(small,))
     assert losses(analysis) == {"many-small-collectives": 200}
     assert "AllReduce 100 a step, 40.00 µs each" in found(analysis)["many-small-collectives"].detail
+    waited = replace(small, total_ns=800 * MS, wait_ns=720 * MS)
+    assert (
+        "AllReduce 100 a step, 40.00 µs each"
+        in found(lost(TRANSFER, collectives=(waited,)))["many-small-collectives"].detail
+    )
     few = replace(small, per_step=10.0)
     long = replace(small, total_ns=800 * MS, transfer_ns=800 * MS)
     assert "many-small-collectives" not in found(lost(TRANSFER, collectives=(few,)))
@@ -335,8 +340,16 @@ def test_small_collectives_are_many_and_short():
 
 def test_small_collectives_in_blanks_too_short_for_a_hole_count():
     small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
-    lanes = (one_lane(short_blanks=50 * MS), one_lane(rank=1, short_blanks=50 * MS))
+    lanes = (one_lane(short_exposed=50 * MS), one_lane(rank=1, short_exposed=50 * MS))
     assert losses(job(*lanes, collectives=(small,))) == {"many-small-collectives": 30}
+    idle = (one_lane(short_idle=50 * MS), one_lane(rank=1, short_exposed=20 * MS))
+    assert losses(job(*idle, collectives=(small,))) == {"many-small-collectives": 20}
+
+
+def test_small_collectives_whose_exposed_time_is_all_in_holes_take_nothing_of_other_blanks():
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
+    lanes = (one_lane({TRANSFER: 20 * MS}, short_exposed=50 * MS), one_lane(rank=1))
+    assert losses(job(*lanes, collectives=(small,))) == {"many-small-collectives": 20 + 10}
 
 
 def test_accumulation_synchronises_in_every_micro_step():
@@ -436,14 +449,23 @@ def test_allocations_without_steps_are_not_said_to_be_in_every_few():
 @pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
 def test_short_blanks_between_tiny_kernels_are_launch_bound(kernel_ns, fires):
     host = HostActivity(launches=1_000, launch_ns=4_000_000, kernel_ns=1_000 * kernel_ns)
-    assert losses(job(one_lane(host=host, short_blanks=80 * MS))) == ({"launch-bound": 80} if fires else {})
+    assert losses(job(one_lane(host=host, short_idle=80 * MS))) == ({"launch-bound": 80} if fires else {})
 
 
 def test_short_blanks_are_not_lost_twice():
     host = HostActivity(launches=1_000, kernel_ns=1_000)
     small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
-    analysis = job(one_lane(host=host, short_blanks=80 * MS), collectives=(small,))
+    analysis = job(one_lane(host=host, short_idle=50 * MS, short_exposed=30 * MS), collectives=(small,))
     assert losses(analysis) == {"many-small-collectives": 30, "launch-bound": 50}
+
+
+def test_exposed_communication_in_short_blanks_is_not_launch_bound():
+    """Nor does what small collectives lose in holes lessen it."""
+    host = HostActivity(launches=1_000, kernel_ns=1_000)
+    assert losses(job(one_lane(host=host, short_exposed=80 * MS))) == {}
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=40 * MS)
+    lane = one_lane({TRANSFER: 40 * MS}, host=host, short_idle=50 * MS)
+    assert losses(job(lane, collectives=(small,))) == {"many-small-collectives": 40, "launch-bound": 50}
 
 
 def test_graphs_hide_what_ran():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.exposed import exposed_bill
-from gapfinder.findings.lost import amount, finding, lost_to, seen_in, short_blanks
+from gapfinder.findings.lost import amount, finding, idle_in_short_blanks, lost_to, seen_in
 from gapfinder.findings.page import Page
-from gapfinder.units import NS_PER_MS, format_duration
+from gapfinder.units import NS_PER_MS, format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -26,7 +25,7 @@ PAGE = Page(
     measured=(
         "Hole time in which the launching thread was in a CUDA call that nothing else explains, or between two calls "
         "at most 100 µs apart; longer silence is host-code. Where kernels take less than 10 µs on average, as long as "
-        "a framework needs to launch one, blanks too short for a hole count as well."
+        "a framework needs to launch one, idle time in blanks too short for a hole counts as well."
     ),
     change=(
         (
@@ -46,10 +45,7 @@ PAGE = Page(
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where the host was late."""
     tiny = [lane for lane in analysis.measured_lanes().values() if _has_tiny_kernels(lane)]
-    blanks = sum(map(short_blanks, tiny))
-    taken = min(blanks, exposed_bill(analysis).get("many-small-collectives", 0))
-    in_holes = lost_to(analysis, Cause.LAUNCH_BOUND)
-    lost = in_holes + blanks - taken
+    lost = lost_to(analysis, Cause.LAUNCH_BOUND) + sum(map(idle_in_short_blanks, tiny))
     detail = f"{amount(analysis, lost)}{seen_in(analysis, Cause.LAUNCH_BOUND)}{_launching(analysis)}"
     return finding(analysis, PAGE, lost_ns=lost, detail=f"{detail}.")
 
@@ -63,7 +59,9 @@ def _launching(analysis: Analysis) -> str:
     host = busiest.host
     often = host.launches * NS_PER_MS / busiest.window.duration_ns
     kernel, launch = (format_duration(ns // host.launches) for ns in (host.kernel_ns, host.launch_ns))
-    return f"; {often:.3g} launches per ms, kernels take {kernel} on average, their launch calls {launch}"
+    return (
+        f"; {format_mean_count(often)} launches per ms, kernels take {kernel} on average, their launch calls {launch}"
+    )
 
 
 def _has_tiny_kernels(lane: Lane) -> bool:

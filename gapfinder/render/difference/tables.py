@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.difference import Unit
-from gapfinder.render.difference.amounts import amount, amount_cells, change, number, overlap_cell
+from gapfinder.render.difference.amounts import amount, amount_cells, change, overlap_cell
 from gapfinder.render.difference.words import cause_label
 from gapfinder.render.parts import IDLE, parts_of
 from gapfinder.render.table import NOTHING, Column, Kind, Table, left_out
 from gapfinder.render.words import UNKNOWN
-from gapfinder.units import format_count, format_duration
+from gapfinder.units import format_count, format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ def _collective_table(difference: Difference, *, limit: int) -> Table:
 def _collective_cells(
     difference: Difference, before: CollectiveAmount | None, after: CollectiveAmount | None
 ) -> Iterator[str]:
-    yield _both(*(NOTHING if one is None else number(one.count) for one in (before, after)))
+    yield _both(*(NOTHING if one is None else format_mean_count(one.count) for one in (before, after)))
     for name in ("exposed_ns", "hidden_ns", "wait_ns", "transfer_ns"):
         yield _both(*(NOTHING if one is None else amount(difference, getattr(one, name)) for one in (before, after)))
 
@@ -162,7 +162,7 @@ def _kernel_table(difference: Difference, *, limit: int) -> Table:
 def _amounts(difference: Difference, before: Amount | None, after: Amount | None) -> tuple[str, str]:
     both = before, after
     return (
-        _both(*(NOTHING if one is None else number(one.count) for one in both)),
+        _both(*(NOTHING if one is None else format_mean_count(one.count) for one in both)),
         _both(*(amount(difference, _total(one)) for one in both)),
     )
 
