@@ -134,11 +134,15 @@ def lone_stragglers(analysis: Analysis) -> list[Straggler]:
 
 
 def slow_nic_of(analysis: Analysis, one: CollectiveSummary) -> Host | None:
-    """Return the host whose slow network an operation between some of the hosts went over; None without one."""
+    """Return the host whose slow network an operation between some of the hosts went over; None without one.
+
+    Of several it is the slowest.
+    """
     lanes = set(one.lanes)
     met = [host for host in analysis.hosts if not lanes.isdisjoint(host.lanes)]
     slow = [host for host in met if host.has_slow_nic]
-    return slow[0] if slow and 1 < len(met) < len(analysis.hosts) else None
+    is_between_some = 1 < len(met) < len(analysis.hosts)
+    return max(slow, key=lambda host: host.transfer_ratio or 1, default=None) if is_between_some else None
 
 
 def transfer_weight(one: CollectiveSummary) -> int:

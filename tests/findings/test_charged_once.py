@@ -170,6 +170,29 @@ def test_pageable_copies_are_counted_in_words():
     assert detail.endswith("; 3 pageable copies in all.")
 
 
+def test_what_was_called_once_is_told_in_the_singular():
+    host = HostActivity(sync_calls={"cudaDeviceSynchronize_v3020": (1, 30 * MS)})
+    detail = found(job(one_lane({Cause.SYNCHRONISATION: 30 * MS}, host=host)))["sync-stall"].detail
+    assert detail.endswith(": 1 time cudaDeviceSynchronize.")
+
+
+def test_of_two_slow_networks_the_slower_one_takes_what_both_carry():
+    names = ("a", "b", "c")
+    ratios = (2.0, 4.0, None)
+    hosts = tuple(
+        replace(slow_host((at,), 0), host=name, is_slow=False, has_slow_nic=ratio is not None, transfer_ratio=ratio)
+        for at, (name, ratio) in enumerate(zip(names, ratios, strict=True))
+    )
+    both = collective("SendRecv", lanes=(0, 1))
+    finding = found(replace(lost(TRANSFER, lanes=3, collectives=(both,)), hosts=hosts))["slow-nic"]
+    assert finding.lost_ns == 225 * MS  # three quarters of three lanes' 100 ms
+    assert finding.detail == (
+        "About 7.500 ms of a step of 100.0 ms: transfers of a with other hosts take 2.00 times what they take elsewhere, "
+        "or more; transfers of b with other hosts (SendRecv, 80.00 ms summed over lanes) take 4.00 times what they take "
+        "elsewhere, or more."
+    )
+
+
 def test_every_rule_that_loses_gpu_time_can_explain_a_metric():
     """The two of the host lose no GPU time, and drift is of compute, which no metric but step times is about."""
     explaining = {code for metric in METRICS.values() for code in metric.explained_by or ()}

@@ -419,10 +419,12 @@ def test_copies_are_pageable_as_far_as_pageable_copies_took_time():
     assert losses(analysis) == {"pageable-copies": 40, "exposed-copies": 40}
 
 
-@pytest.mark.parametrize(("offloaded", "code"), [(64 * 2**20 - 1, "exposed-copies"), (64 * 2**20, "offload-copies")])
-def test_offloading_is_known_by_its_bytes(offloaded, code):
-    host = HostActivity(offload_bytes=offloaded)
-    assert losses(job(one_lane({Cause.COPY: 50 * MS}, host=host))) == {code: 50}
+@pytest.mark.parametrize(("missing", "code"), [(1, "exposed-copies"), (0, "offload-copies")])
+def test_offloading_is_known_by_the_bytes_of_a_step(missing, code):
+    """Eight steps of 64 MiB each."""
+    lane = one_lane({Cause.COPY: 50 * MS}, host=HostActivity(offload_bytes=8 * 64 * 2**20 - missing))
+    assert losses(job(lane)) == {code: 50}
+    assert losses(job(replace(lane, steps=None))) == {"exposed-copies": 50}
 
 
 def test_allocations_are_told_even_where_they_leave_no_holes():

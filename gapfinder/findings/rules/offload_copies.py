@@ -22,7 +22,7 @@ PAGE = Page(
     ),
     measured=(
         "Hole time in copies that are not pageable host-to-device ones, on lanes that copy 64 MiB or more to the "
-        "host after the first step."
+        "host in a step, on average and the first step left out. Without steps it is exposed-copies."
     ),
     change=(
         (

@@ -67,4 +67,4 @@ def _calls(analysis: Analysis) -> list[str]:
             counts[plain] += count
             times[plain] += ns
     most = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))[:_NAMED]
-    return [f"{format_count(counts[name])} times {name}" for name in most]
+    return [f"{format_count(counts[name], 'time')} {name}" for name in most]
