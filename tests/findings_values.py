@@ -8,7 +8,8 @@ from statistics import median
 from analysis_values import MS, analysis, budget, lane, steps_of, total
 
 from gapfinder.budget import Window
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, HostActivity
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity
+from gapfinder.findings import explained
 from gapfinder.model import Analysis, Hole, Lane, Step
 from gapfinder.stragglers import SlowBy, StepSpread, Straggler
 
@@ -65,6 +66,11 @@ def whole_hole(cause: Cause, ns: int, *, evidence: Evidence | None = None) -> Ho
         before=None,
         after=None,
     )
+
+
+def find(analysis: Analysis) -> tuple[Finding, ...]:
+    """Return what all rules find."""
+    return explained(analysis).findings
 
 
 def job(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis, Total
 
 _LANES, _FINDINGS, _STEPS = 64, 3, 10
-_DOCUMENT = "docs/annotate.md"
 
 
 def layout(view: View, asked: Asked, *, theme: Theme) -> Component:

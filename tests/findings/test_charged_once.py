@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 from analysis_values import MS, budget
-from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
+from findings_values import bucket, collective, find, job, lost, one_lane, slow, step_times
 
 from gapfinder.budget import Window
 from gapfinder.compare.metrics import METRICS
 from gapfinder.explanations import Cause, Finding, HostActivity
-from gapfinder.findings import find
 from gapfinder.findings.registry import PAGES
 from gapfinder.hosts import Host
 from gapfinder.links import Link, LinkSource

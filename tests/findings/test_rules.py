@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from analysis_values import MS, host_steps, training_process
-from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
+from findings_values import bucket, collective, find, job, lost, one_lane, slow, step_times
 
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
-from gapfinder.findings import find
 from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
 from gapfinder.hosts import Host, HostClock
