@@ -97,9 +97,9 @@ def exposed_in_short_blanks(lane: Lane) -> int:
     return lane.budget.exposed_ns - sum(ns for cause, ns in lane.causes.items() if cause in EXPOSED_CAUSES)
 
 
-def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
+def mostly_of(analysis: Analysis, lost: Mapping[int, int]) -> int | None:
     """Return the lane that lost more than half of it all; None where there is none, or only one lane at all."""
-    if lanes == 1 or not lost:
+    if len(analysis.lanes) == 1 or not lost:
         return None
     worst = max(lost, key=lambda index: (lost[index], -index))
     return worst if lost[worst] > _MOST * sum(lost.values()) else None
@@ -107,12 +107,14 @@ def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
 
 def amount(analysis: Analysis, lost_ns: int) -> str:
     """Return a loss in terms of a step where there are steps, else of one GPU."""
+    if not lost_ns:
+        return "no GPU time lost"
     means = [lane.steps.mean_ns for lane in analysis.lanes if lane.steps]
     if means:
         step = median(means)
         lost_in_step = round(share_of(analysis, lost_ns) * step)
         return f"about {format_duration(lost_in_step)} of a step of {format_duration(round(step))}"
-    each = format_duration(lost_ns // max(len(analysis.lanes), 1))
+    each = format_duration(round(lost_ns / max(len(analysis.lanes), 1)))
     return f"{each} on each GPU" if len(analysis.lanes) > 1 else f"{each} in all"
 
 

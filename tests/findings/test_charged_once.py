@@ -192,6 +192,13 @@ def test_of_two_slow_networks_the_slower_one_takes_what_both_carry():
     )
 
 
+def test_what_costs_nothing_is_not_given_a_share_of_a_step():
+    repeated = bucket(micro_steps=4, per_step=8.0, start_into_backward=0.1, backward_ns=200 * MS)
+    hidden = job(one_lane(), collectives=(collective(exposed_ns=0),), buckets=(repeated,))
+    detail = found(hidden)["accumulation-not-skipping-sync"].detail
+    assert detail == "No GPU time lost: 8 gradient collectives in a step of 4 micro-steps."
+
+
 def test_every_rule_that_loses_gpu_time_can_explain_a_metric():
     """The two of the host lose no GPU time, and drift is of compute, which no metric but step times is about."""
     explaining = {code for metric in METRICS.values() for code in metric.explained_by or ()}

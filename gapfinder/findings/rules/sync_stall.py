@@ -53,7 +53,7 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)}{seen_in(analysis, Cause.SYNCHRONISATION)}{': ' if calls else ''}{calls}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )
 
 
