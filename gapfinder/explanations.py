@@ -87,7 +87,7 @@ class HostActivity:
     Attributes:
         launches: kernel and graph launch calls.
         launch_ns: their summed length.
-        kernel_ns: summed length of the kernels they launched.
+        launched_ns: summed length of the kernels and whole graphs they launched.
         sync_calls: synchronising calls by name, as (count, ns inside holes).
         allocator_calls: cudaMalloc, cudaFree, cudaHostRegister and the like after the first step.
         allocator_ns: their summed length.
@@ -102,7 +102,7 @@ class HostActivity:
 
     launches: int = 0
     launch_ns: int = 0
-    kernel_ns: int = 0
+    launched_ns: int = 0
     sync_calls: dict[str, tuple[int, int]] = field(default_factory=dict)
     allocator_calls: int = 0
     allocator_ns: int = 0

@@ -59,8 +59,8 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     """Return the sums; without steps what is counted after the first one is counted in the whole window."""
     lane, host, window, inside = sources.lane, sources.host, sources.stretch.window, sources.stretch.inside
     own = sources.stretch.begun_in
-    kernels = (lane.compute, lane.communication.only_kernels(), lane.graphs)
-    rows = [_rows(operations, sources.stretch) for operations in kernels]
+    launched = (lane.compute, lane.communication.only_kernels(), lane.graphs)
+    rows = [_rows(operations, sources.stretch) for operations in launched]
     calls, launch_time = _launch_calls(rows, sources.launches, counted=sources.counted)
     start = max(window.start_ns, sources.steady_from or window.start_ns)
     allocator = host.calls.get(Cause.ALLOCATOR, _NONE).beginning_in(
@@ -75,7 +75,7 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     return HostActivity(
         launches=calls,
         launch_ns=launch_time,
-        kernel_ns=sum(_length(operations, inside) for operations in kernels[:2]),
+        launched_ns=sum(_length(operations, inside) for operations in launched),
         sync_calls=_waits(waits, sources.holes, own=own),
         allocator_calls=len(allocator),
         allocator_ns=int((allocator.ends - allocator.starts).sum()),

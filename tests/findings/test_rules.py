@@ -393,9 +393,9 @@ def test_a_call_is_told_without_its_version_and_a_longer_one_in_short_parts_is_n
 
 
 def test_launching_is_told_by_launches_per_ms_and_their_length():
-    host = HostActivity(launches=20_000, launch_ns=120_000_000, kernel_ns=300_000_000)
+    host = HostActivity(launches=20_000, launch_ns=120_000_000, launched_ns=300_000_000)
     detail = found(job(one_lane({Cause.LAUNCH_BOUND: 90 * MS}, host=host)))["launch-bound"].detail
-    assert detail.endswith("; 20 launches per ms, kernels take 15.00 µs on average, their launch calls 6.000 µs.")
+    assert detail.endswith("; 20 launches per ms, each of 15.00 µs of GPU work on average, in calls of 6.000 µs.")
 
 
 def test_silence_of_the_host_is_not_launch_bound():
@@ -447,14 +447,14 @@ def test_allocations_without_steps_are_not_said_to_be_in_every_few():
     )
 
 
-@pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
-def test_short_blanks_between_tiny_kernels_are_launch_bound(kernel_ns, fires):
-    host = HostActivity(launches=1_000, launch_ns=4_000_000, kernel_ns=1_000 * kernel_ns)
+@pytest.mark.parametrize(("work_ns", "fires"), [(9_999, True), (10_000, False)])
+def test_short_blanks_between_tiny_kernels_are_launch_bound(work_ns, fires):
+    host = HostActivity(launches=1_000, launch_ns=4_000_000, launched_ns=1_000 * work_ns)
     assert losses(job(one_lane(host=host, short_idle=80 * MS))) == ({"launch-bound": 80} if fires else {})
 
 
 def test_short_blanks_are_not_lost_twice():
-    host = HostActivity(launches=1_000, kernel_ns=1_000)
+    host = HostActivity(launches=1_000, launched_ns=1_000)
     small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
     analysis = job(one_lane(host=host, short_idle=50 * MS, short_exposed=30 * MS), collectives=(small,))
     assert losses(analysis) == {"many-small-collectives": 30, "launch-bound": 50}
@@ -462,7 +462,7 @@ def test_short_blanks_are_not_lost_twice():
 
 def test_exposed_communication_in_short_blanks_is_not_launch_bound():
     """Nor does what small collectives lose in holes lessen it."""
-    host = HostActivity(launches=1_000, kernel_ns=1_000)
+    host = HostActivity(launches=1_000, launched_ns=1_000)
     assert losses(job(one_lane(host=host, short_exposed=80 * MS))) == {}
     small = collective(instances=1_000, per_step=100.0, exposed_ns=40 * MS)
     lane = one_lane({TRANSFER: 40 * MS}, host=host, short_idle=50 * MS)

@@ -79,7 +79,7 @@ def _described(analysis: Analysis, one: Straggler) -> str:
         SlowBy.CLOCKS: f"{computes}, at {format_times(one.clock_ratio or 1)} the median clock",
         SlowBy.DATA_LOADING: f"its data loading takes {format_times(one.data_ratio or 1)} the median",
         SlowBy.LAUNCHES: _launches(one),
-        SlowBy.UNKNOWN: "what differs was not captured",
+        SlowBy.UNKNOWN: "nothing that was captured differs as much",
     }
     return f"{lane_name(analysis, one.lane)} is slow in {slow} of {steps} steps: {words[one.what_differs]}"
 
