@@ -199,6 +199,13 @@ def test_what_costs_nothing_is_not_given_a_share_of_a_step():
     assert detail == "No GPU time lost: 8 gradient collectives in a step of 4 micro-steps."
 
 
+def test_gathers_that_are_charged_as_small_are_not_told_as_sharding():
+    small = collective("AllGather", instances=1_000, per_step=100.0, communicator="8")
+    findings = found(lost(TRANSFER, collectives=(collective("AllGather", exposed_ns=20 * MS), small)))
+    assert findings["zero-overlap-off"].detail.endswith(": AllGather 20.00 ms exposed of 80.00 ms (25.0 %).")
+    assert "AllGather 100 a step, 40.00 µs each" in findings["many-small-collectives"].detail
+
+
 def test_every_rule_that_loses_gpu_time_can_explain_a_metric():
     """The two of the host lose no GPU time, and drift is of compute, which no metric but step times is about."""
     explaining = {code for metric in METRICS.values() for code in metric.explained_by or ()}
