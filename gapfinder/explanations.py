@@ -1,4 +1,4 @@
-"""Why the time went where it went: causes of holes, the bill of each collective, stragglers and findings.
+"""Why the time went where it went: causes of holes, the bill of each collective, and findings.
 
 All times are int64 nanoseconds; bandwidths are bytes per second; lanes are indices into `Analysis.lanes`.
 """
@@ -31,6 +31,19 @@ class Cause(StrEnum):
     PROFILER_OVERHEAD = "profiler_overhead"
     WARM_UP = "warm_up"
     UNKNOWN = "unknown"
+
+
+EXPOSED_CAUSES = frozenset(
+    {Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT, Cause.EXPOSED_COMMUNICATION, Cause.PIPELINE_BUBBLE}
+)
+"""What the exposed communication of holes is charged to."""
+COPY_CAUSES = frozenset({Cause.HOST_TO_DEVICE_COPY, Cause.COPY})
+"""What the time of holes in which only copies run is charged to."""
+IDLE_CAUSES = frozenset(Cause) - EXPOSED_CAUSES - COPY_CAUSES
+"""What the idle time of holes is charged to."""
+
+GRADIENT_OPERATIONS = frozenset({"AllReduce", "ReduceScatter", "Reduce"})
+"""Operations that synchronise gradients; ZeRO may reduce each part to the lane that keeps it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,11 +87,11 @@ class HostActivity:
     Attributes:
         launches: kernel and graph launch calls.
         launch_ns: their summed length.
-        kernel_ns: summed length of the kernels they launched.
+        launched_ns: summed length of the kernels and whole graphs they launched.
         sync_calls: synchronising calls by name, as (count, ns inside holes).
         allocator_calls: cudaMalloc, cudaFree, cudaHostRegister and the like after the first step.
         allocator_ns: their summed length.
-        pageable_copies: copies between pageable host memory and the device.
+        pageable_copies: copies from pageable host memory to the device.
         pageable_ns: their summed length on the device.
         offload_bytes: bytes copied from the device to the host, after the first step.
         gc_ns: garbage collection ranges, summed.
@@ -89,7 +102,7 @@ class HostActivity:
 
     launches: int = 0
     launch_ns: int = 0
-    kernel_ns: int = 0
+    launched_ns: int = 0
     sync_calls: dict[str, tuple[int, int]] = field(default_factory=dict)
     allocator_calls: int = 0
     allocator_ns: int = 0
@@ -162,6 +175,23 @@ class CollectiveSummary:
     ideal_share: float | None = None
     own_share: float | None = None
 
+    @property
+    def matched(self) -> int:
+        """Instances but those of one operation that found no partner."""
+        return self.instances - self.unmatched
+
+    @property
+    def operations(self) -> int:
+        """Operations of single lanes."""
+        return self.matched * len(self.lanes) + self.unmatched
+
+    @property
+    def usual_ns(self) -> float:
+        """Mean length of one operation; without waiting where a split is known."""
+        if self.transfer_ns is not None and self.matched:
+            return self.transfer_ns / (self.matched * len(self.lanes))
+        return self.total_ns / max(self.operations, 1)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepCommunication:
@@ -191,7 +221,7 @@ class Buckets:
 
     Attributes:
         lane: the lane.
-        per_step: gradient collectives (all-reduce, reduce-scatter) per step.
+        per_step: gradient collectives (all-reduce, reduce-scatter, reduce) per step.
         start_into_backward: how far backward had come when the first one started, 0 to 1; above 1 when it began after.
         after_backward_ns: how much of them ran after the last backward kernel had ended.
         backward_ns: length of backward on the GPU.
@@ -206,56 +236,6 @@ class Buckets:
     backward_ns: int
     median_ns: int
     micro_steps: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Straggler:
-    """A lane that is 20 % over the median of all lanes in most steps.
-
-    Attributes:
-        lane: the lane.
-        steps: in how many steps, of how many.
-        compute_ratio: its compute time to the median lane's, as a median over steps.
-        launch_delay_ns: how much later its first launch of a step comes than the median lane's, median over steps.
-        data_ratio: its data loading time to the median lane's; None where no such range was captured.
-        what_differs: the strongest difference: "compute", "clocks" where lower clocks explain most of the longer
-            compute, "data loading", "launches" or "unknown".
-        lost_ns: what the other lanes waited for it, summed.
-        clock_ratio: its median clock to the median lane's; None where no GPU metrics tell.
-    """
-
-    lane: int
-    steps: tuple[int, int]
-    compute_ratio: float
-    launch_delay_ns: int
-    data_ratio: float | None
-    what_differs: str
-    lost_ns: int
-    clock_ratio: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepSpread:
-    """How far the lanes are apart in the step of one number, by their own time: the step without exposed communication.
-
-    Attributes:
-        number: of the step.
-        lanes: how many have it complete; two or more.
-        slowest_lane: the lane with the longest own time.
-        slowest_own_ns, median_own_ns: its own time, and the median lane's.
-        slowest_compute_ns, median_compute_ns: the longest compute of a lane, and the median lane's.
-        longest_ns, median_ns: of the whole step, whatever the lane.
-    """
-
-    number: int
-    lanes: int
-    slowest_lane: int
-    slowest_own_ns: int
-    median_own_ns: int
-    slowest_compute_ns: int
-    median_compute_ns: int
-    longest_ns: int
-    median_ns: int
 
 
 class Severity(StrEnum):

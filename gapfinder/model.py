@@ -17,12 +17,11 @@ from gapfinder.explanations import (
     HostActivity,
     KernelTotal,
     StepCommunication,
-    StepSpread,
-    Straggler,
 )
 from gapfinder.hosts import Host, HostClock, LaneSteps
 from gapfinder.links import Link
 from gapfinder.processes import SlowRank, TrainingProcess
+from gapfinder.stragglers import StepSpread, Straggler
 
 SCHEMA_VERSION = 1
 NO_COMMUNICATION = "no communication was captured"
@@ -153,6 +152,11 @@ class Lane:
     steps: Steps | None
     steps_reason: str | None
 
+    @property
+    def is_idle_known(self) -> bool:
+        """Whether idle time, and so gaps and holes, could be measured."""
+        return self.idle_reason is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Total:
@@ -171,6 +175,11 @@ class Total:
     overlap_ratio: float | None
     overlap_reason: str | None
     worst_lane: int | None
+
+    @property
+    def is_idle_known(self) -> bool:
+        """Whether idle time could be measured on every lane."""
+        return self.idle_reason is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -245,3 +254,7 @@ class Analysis:
     clocks: tuple[HostClock, ...] = ()
     hosts: tuple[Host, ...] = ()
     lane_steps: LaneSteps | None = None
+
+    def measured_lanes(self) -> dict[int, Lane]:
+        """Return the lanes whose idle time, and so whose holes, could be measured, by index."""
+        return {index: lane for index, lane in enumerate(self.lanes) if lane.is_idle_known}

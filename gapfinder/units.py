@@ -22,6 +22,7 @@ BYTES_PER_GB = 1_000_000_000
 _NS_PER_UNIT = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": NS_PER_MS, "s": NS_PER_S}
 MANY_TIMES = 3  # from here on a percentage is hard to read
 _READS_AS_NOTHING, _READS_AS_ALL = 0.05, 99.95
+_LEAST_MEAN, _WHOLE_FROM = 0.001, 100
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PREFIXES = {"": 1, **_DECIMAL, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _BYTES_PER_UNIT = {f"{prefix}B": size for prefix, size in _PREFIXES.items()}
@@ -211,14 +212,30 @@ def format_points(difference: float) -> str:
     return f"{100 * abs(difference):.1f} points"
 
 
+def format_times(ratio: float) -> str:
+    """Return a ratio as how many times as much ("1.30 times")."""
+    return f"{ratio:.2f} times"
+
+
 def format_count(number: int, noun: str = "") -> str:
     """Return a count with thousands separated and, when given, its noun in the right number ("1,234 kernels")."""
     digits = f"{number:,}"
-    if not noun:
-        return digits
-    if number == 1:
-        return f"{digits} {noun}"
-    return f"{digits} {noun}es" if noun.endswith("s") else f"{digits} {noun}s"
+    return f"{digits} {_in_number(noun, is_one=number == 1)}" if noun else digits
+
+
+def format_mean_count(number: float, noun: str = "") -> str:
+    """Return a mean of counts with three significant digits, from 100 on whole ("4.33 collectives", "1 collective")."""
+    if 0 < number < _LEAST_MEAN:
+        digits = f"<{_LEAST_MEAN}"
+    else:
+        digits = f"{number:,.0f}" if number >= _WHOLE_FROM else f"{number:.3g}"
+    return f"{digits} {_in_number(noun, is_one=digits == '1')}" if noun else digits
+
+
+def _in_number(noun: str, *, is_one: bool) -> str:
+    if is_one:
+        return noun
+    return f"{noun}es" if noun.endswith("s") else re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
 
 
 def format_numbers(runs: Iterable[tuple[int, int]]) -> str:

@@ -31,12 +31,11 @@ from gapfinder.explanations import (
     KernelTotal,
     Severity,
     StepCommunication,
-    StepSpread,
-    Straggler,
 )
 from gapfinder.links import Link, LinkSource
 from gapfinder.model import Analysis, DecidedName, Step
 from gapfinder.processes import Phase, SlowRank
+from gapfinder.stragglers import SlowBy, StepSpread, Straggler
 
 HOSTILE = "void k<float>(\x1b[2J\x1b]0;owned\x07 \r\n| `a` *b* _c_ <img src=x onerror=alert(1)> \u202e \udcff & \"q\" '' \x9b1m)"
 HOSTILE_SHOWN = (
@@ -187,7 +186,7 @@ def explained() -> Analysis:
                 compute_ratio=1.3,
                 launch_delay_ns=120_000,
                 data_ratio=None,
-                what_differs="compute",
+                what_differs=SlowBy.COMPUTE,
                 lost_ns=7 * MS,
             ),
         ),

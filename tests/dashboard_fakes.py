@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from measured import with_collectives
 
 from dashboards.data.opening import OpenProfile, OpenProfiles
 from dashboards.data.trace import Busy, Clock, Events, Holes, Kind, LaneTrace, Operations, ProcessTrace, Steps, Trace
 from dashboards.store.records import Job, JobState, StoredProfile
 from dashboards.view import View
-from gapfinder.analysis import analyze_collectives
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause
 from gapfinder.findings import explained
@@ -36,7 +36,7 @@ Columns = TypeVar("Columns")
 @cache
 def measured(path: Path) -> tuple[Analysis, pd.DataFrame]:
     """The findings and collectives of a report, measured once."""
-    analysis, collectives = analyze_collectives([load_profile(path)])
+    analysis, collectives = with_collectives([load_profile(path)])
     return explained(analysis), collectives
 
 

@@ -8,10 +8,14 @@ from statistics import median
 from analysis_values import MS, analysis, budget, lane, steps_of, total
 
 from gapfinder.budget import Window
-from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, HostActivity, StepSpread, Straggler
+from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity
+from gapfinder.findings import explained
 from gapfinder.model import Analysis, Hole, Lane, Step
+from gapfinder.stragglers import SlowBy, StepSpread, Straggler
 
 SECOND = 1_000 * MS
+_EXPOSED = {Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT, Cause.EXPOSED_COMMUNICATION, Cause.PIPELINE_BUBBLE}
+_COPIES = {Cause.HOST_TO_DEVICE_COPY, Cause.COPY}
 QUIET_STEPS = ([100 * MS] * 8,)
 """Compute time of each step, for each lane: eight equal steps."""
 
@@ -21,14 +25,25 @@ def one_lane(
     *,
     rank: int = 0,
     host: HostActivity | None = None,
-    short_blanks: int = 0,
+    short_idle: int = 0,
+    short_exposed: int = 0,
     evidence: Evidence | None = None,
     computing: list[int] | None = None,
 ) -> Lane:
-    """Return a lane of one second whose holes are the causes; `computing` are the compute times of its steps."""
+    """Return a lane of one second whose holes are the causes; `computing` are the compute times of its steps.
+
+    `short_idle` and `short_exposed` lie in blanks too short to be holes.
+    """
     causes = causes or {}
     blank = sum(causes.values())
-    spent = budget(compute=SECOND - blank - short_blanks, idle=blank + short_blanks)
+    exposed = sum(ns for cause, ns in causes.items() if cause in _EXPOSED)
+    copies = sum(ns for cause, ns in causes.items() if cause in _COPIES)
+    spent = budget(
+        compute=SECOND - blank - short_idle - short_exposed,
+        exposed=exposed + short_exposed,
+        copies=copies,
+        idle=blank - exposed - copies + short_idle,
+    )
     computing = [100 * MS] * 8 if computing is None else computing
     steps = steps_of([budget(compute=ns) for ns in computing], mean=100 * MS, p50=100 * MS, p99=100 * MS)
     made = lane(spent, rank=rank, pid=100 + rank, device=rank, overlap_reason="none", steps=steps)
@@ -51,6 +66,11 @@ def whole_hole(cause: Cause, ns: int, *, evidence: Evidence | None = None) -> Ho
         before=None,
         after=None,
     )
+
+
+def find(analysis: Analysis) -> tuple[Finding, ...]:
+    """Return what all rules find."""
+    return explained(analysis).findings
 
 
 def job(
@@ -143,7 +163,7 @@ def slow(lane_index: int, lost_ms: int, **others: object) -> Straggler:
         compute_ratio=1.3,
         launch_delay_ns=0,
         data_ratio=None,
-        what_differs="compute",
+        what_differs=SlowBy.COMPUTE,
         lost_ns=lost_ms * MS,
     )
     return replace(usual, **others)  # type: ignore[arg-type]

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from analysis_values import MS, analysis, budget, lane, total
 
-from gapfinder.explanations import Cause, Finding, Severity, Straggler
+from gapfinder.explanations import Cause, Finding, Severity
 from gapfinder.hosts import Host, HostClock, LaneSteps
 from gapfinder.model import Analysis
+from gapfinder.stragglers import SlowBy, Straggler
 
 UTC = 1_772_443_812_345_678_901
 QUICK = budget(compute=60 * MS, exposed=40 * MS)
@@ -65,7 +66,7 @@ def several_hosts() -> Analysis:
                 compute_ratio=1.5,
                 launch_delay_ns=0,
                 data_ratio=None,
-                what_differs="compute",
+                what_differs=SlowBy.COMPUTE,
                 lost_ns=110 * MS,
             ),
         ),

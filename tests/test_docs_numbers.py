@@ -206,7 +206,7 @@ TOLD = [
     ("docs/rules.md", f"told from {100 * data_wait.MUCH:.0f} % of the step time upwards"),
     ("docs/rules.md", f"made no CUDA call for more than {CLOSE_CALLS_NS // 1000} µs at a time"),
     ("docs/rules.md", f"or between two calls at most {CLOSE_CALLS_NS // 1000} µs apart; longer silence is host-code"),
-    ("docs/rules.md", f"Where kernels take less than {launch_bound.TINY_NS // 1000} µs on average"),
+    ("docs/rules.md", f"gives the GPU less than {launch_bound.TINY_NS // 1000} µs of work on average"),
     ("docs/rules.md", f"takes less than {exposed.SMALL_NS // 1000} µs on average, waiting taken out"),
     ("docs/rules.md", f"computes at least {100 * exposed.INPUT_SPREAD:.0f} % longer than the median lane"),
     ("docs/rules.md", f"against that of the first third, {100 * step_time_drift.DRIFT:.0f} % or more"),

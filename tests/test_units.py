@@ -12,10 +12,12 @@ from gapfinder.errors import InputError
 from gapfinder.units import (
     format_count,
     format_duration,
+    format_mean_count,
     format_moment,
     format_share,
     format_shown,
     format_time,
+    format_times,
     format_written_moment,
     parse_duration,
     parse_step_range,
@@ -130,6 +132,33 @@ def test_counts_have_separators_and_a_noun_in_the_right_number() -> None:
     assert format_count(1, "kernel") == "1 kernel"
     assert format_count(0, "kernel") == "0 kernels"
     assert format_count(2_000, "kernel") == "2,000 kernels"
+    assert format_count(1, "copy") == "1 copy"
+    assert format_count(2, "copy") == "2 copies"
+    assert format_count(2, "delay") == "2 delays"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1.0, "1 kernel"),
+        (1.001, "1 kernel"),
+        (2.5, "2.5 kernels"),
+        (13 / 3, "4.33 kernels"),
+        (0.0, "0 kernels"),
+        (0.83333, "0.833 kernels"),
+        (0.000_04, "<0.001 kernels"),
+        (99.96, "100 kernels"),
+        (333.3333, "333 kernels"),
+        (1_904.6, "1,905 kernels"),
+    ],
+)
+def test_a_mean_of_counts_has_three_digits(number: float, text: str) -> None:
+    assert format_mean_count(number, "kernel") == text
+    assert format_mean_count(number) == text.split(maxsplit=1)[0]
+
+
+def test_times_have_two_decimals() -> None:
+    assert format_times(4 / 3) == "1.33 times"
 
 
 def test_a_cut_list_says_how_much_of_it_is_there() -> None:

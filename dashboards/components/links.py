@@ -50,8 +50,8 @@ def longest_hole(profile: OpenProfile, *causes: Cause, lane: int | None = None) 
     """Return (lane, hole) of the longest hole that is kept in full; of these causes and lane where any is given."""
     holes = [
         (index, hole)
-        for index, one in enumerate(profile.analysis.lanes)
-        if one.idle_reason is None and lane in (None, index)
+        for index, one in profile.analysis.measured_lanes().items()
+        if lane in (None, index)
         for hole in one.holes.top
         if not causes or hole.cause in causes
     ]

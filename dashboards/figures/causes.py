@@ -23,9 +23,8 @@ _ROW, _AXIS = 40, 16
 def cause_sums(analysis: Analysis) -> list[tuple[Cause, int]]:
     """Return hole time by cause over the lanes whose holes could be measured, the most first."""
     sums: Counter[Cause] = Counter()
-    for lane in analysis.lanes:
-        if lane.idle_reason is None:
-            sums.update(lane.causes)
+    for lane in analysis.measured_lanes().values():
+        sums.update(lane.causes)
     return sorted(((cause, ns) for cause, ns in sums.items() if ns), key=lambda item: (-item[1], item[0]))
 
 

@@ -125,7 +125,7 @@ def _bars(difference: Difference, *, theme: Theme) -> Component:
     lanes = [(one.label, one.before, one.after) for one in difference.lanes[:_BARS]]
     groups = [("all lanes", difference.before, difference.after), *(lanes if len(lanes) > 1 else ())]
     bars = [
-        Bar(f"{label}, {when}", side.budget, is_idle_known=side.idle_reason is None)
+        Bar(f"{label}, {when}", side.budget, is_idle_known=side.is_idle_known)
         for label, *sides in groups
         for when, side in zip(("before", "after"), sides, strict=True)
         if side is not None

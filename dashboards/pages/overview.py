@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gapfinder.model import Analysis, Total
 
 _LANES, _FINDINGS, _STEPS = 64, 3, 10
-_DOCUMENT = "docs/annotate.md"
 
 
 def layout(view: View, asked: Asked, *, theme: Theme) -> Component:
@@ -68,7 +67,7 @@ def _measured(profile: OpenProfile, *, theme: Theme) -> Iterator[Component]:
     yield from _findings(profile, theme=theme)
     indices = shown_lanes(analysis, limit=_LANES)
     bars = [
-        Bar(lane_name(analysis, index), lane.budget, is_idle_known=lane.idle_reason is None)
+        Bar(lane_name(analysis, index), lane.budget, is_idle_known=lane.is_idle_known)
         for index, lane in ((index, analysis.lanes[index]) for index in indices)
     ]
     yield html.Section(

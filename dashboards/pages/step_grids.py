@@ -122,7 +122,7 @@ def _value(lane: Lane, step: Step | None, value: Value) -> float | None:
         case Value.OVERLAP:
             return step.overlap_ratio
         case _:
-            return step.budget.idle_ns if lane.idle_reason is None else None
+            return step.budget.idle_ns if lane.is_idle_known else None
 
 
 def _link(profile: OpenProfile, lane: int, step: Step | None) -> str | None:

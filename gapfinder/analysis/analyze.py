@@ -89,16 +89,8 @@ def join_reports(reports: Sequence[MeasuredReport], *, settings: Settings) -> An
     return join(reports, settings=settings).analysis
 
 
-def analyze_collectives(
-    profiles: Iterable[Profile], *, settings: Settings | None = None
-) -> tuple[Analysis, pd.DataFrame]:
-    """Return what `analyze` does, and every single collective as each of its lanes saw it (frame COLLECTIVES)."""
-    settings = settings or Settings()
-    return join_collectives([measure_report(profile, settings=settings) for profile in profiles], settings=settings)
-
-
 def join_collectives(reports: Sequence[MeasuredReport], *, settings: Settings) -> tuple[Analysis, pd.DataFrame]:
-    """Return what `analyze_collectives` returns for measured reports, and raise what `join_reports` raises."""
+    """Return what `join_reports` does, and every single collective as each of its lanes saw it (frame COLLECTIVES)."""
     found = join(reports, settings=settings)
     return found.analysis, found.collectives()
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gapfinder.analysis.hints import operation_hint
 from gapfinder.analysis.intervals import Measure, union
-from gapfinder.explanations import Buckets
+from gapfinder.explanations import GRADIENT_OPERATIONS, Buckets
 from gapfinder.tables import PROCESS_MASK
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Extents = tuple[Int64s, Int64s]
 
-_GRADIENT_OPERATIONS = frozenset({"AllReduce", "ReduceScatter"})
 _BACKWARD = re.compile(r"backward|(?<![a-z])bwd(?![a-z])", re.IGNORECASE)
 _WHOLE_PASS = re.compile(r"\W*(?:loss\.)?(?:backward|bwd)(?:[ _-]?(?:pass|step))?[\W\d_]*(?:\(\))?\W*", re.IGNORECASE)
 _LIMITS = np.iinfo(np.int64)
@@ -91,7 +90,7 @@ def measure_buckets(
 
 def _gradients(lane: LaneOperations, report: Report) -> Operations:
     """Return the collectives that synchronise gradients."""
-    codes = [code for code, name in enumerate(report.kernel_names) if operation_hint(name) in _GRADIENT_OPERATIONS]
+    codes = [code for code, name in enumerate(report.kernel_names) if operation_hint(name) in GRADIENT_OPERATIONS]
     return lane.communication.select(np.isin(lane.communication.names, codes))
 
 

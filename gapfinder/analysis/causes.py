@@ -14,7 +14,7 @@ from gapfinder.analysis.host_events import CAUSES, PLACE, Layers
 from gapfinder.analysis.idle_causes import charge_idle, idle_parts, launched_at
 from gapfinder.analysis.intervals import Intervals, union
 from gapfinder.analysis.tracks import NOT_KNOWN
-from gapfinder.explanations import Cause, Evidence
+from gapfinder.explanations import EXPOSED_CAUSES, Cause, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from gapfinder.analysis.timeline import HoleParts
     from gapfinder.model import Hole, Lane
 
-_COMMUNICATION = (
-    Cause.EXPOSED_TRANSFER,
-    Cause.EXPOSED_WAIT,
-    Cause.EXPOSED_COMMUNICATION,
-    Cause.PIPELINE_BUBBLE,
-)
 _HOLES_AT_ONCE = 1 << 16
 _NEVER = np.iinfo(np.int64).max
 
@@ -229,7 +223,7 @@ def _graphs_may_run(holes: HoleParts, *, sources: HoleSources) -> Int64s:
 def _about(hole: Hole, shares: Sequence[int], *, launched_in: str | None) -> Hole:
     """Return the hole with its main cause; one of communication is seen in the range that launched it, in no call."""
     cause = CAUSES[int(np.argmax(shares))]
-    if cause not in _COMMUNICATION:
+    if cause not in EXPOSED_CAUSES:
         return replace(hole, cause=cause)
     return replace(hole, cause=cause, evidence=replace(hole.evidence, call=None, call_ns=None, nvtx=launched_in))
 

@@ -91,7 +91,7 @@ def _groups(names: Sequence[str], collectives: Sequence[CollectiveSummary]) -> l
     for one in collectives:
         hosts = frozenset(names[lane] for lane in one.lanes)
         if 1 < len(hosts) < len(set(names)) and one.transfer_ns:
-            time = 1 / one.bus_bandwidth if one.bus_bandwidth else one.transfer_ns / (one.instances * len(one.lanes))
+            time = 1 / one.bus_bandwidth if one.bus_bandwidth else one.usual_ns
             groups.append((hosts, (one.operation, len(one.lanes), one.bus_bandwidth is None), time))
     return groups
 

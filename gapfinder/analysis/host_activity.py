@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gapfinder.analysis.copies import DEVICE_TO_HOST, pageable_copies
+from gapfinder.analysis.copies import DEVICE_TO_HOST, HOST_TO_DEVICE, pageable_copies
 from gapfinder.analysis.host_events import HostEvents
 from gapfinder.analysis.intervals import Intervals, Measure, clip
 from gapfinder.explanations import Cause, HostActivity
@@ -59,8 +59,8 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     """Return the sums; without steps what is counted after the first one is counted in the whole window."""
     lane, host, window, inside = sources.lane, sources.host, sources.stretch.window, sources.stretch.inside
     own = sources.stretch.begun_in
-    kernels = (lane.compute, lane.communication.only_kernels(), lane.graphs)
-    rows = [_rows(operations, sources.stretch) for operations in kernels]
+    launched = (lane.compute, lane.communication.only_kernels(), lane.graphs)
+    rows = [_rows(operations, sources.stretch) for operations in launched]
     calls, launch_time = _launch_calls(rows, sources.launches, counted=sources.counted)
     start = max(window.start_ns, sources.steady_from or window.start_ns)
     allocator = host.calls.get(Cause.ALLOCATOR, _NONE).beginning_in(
@@ -70,12 +70,12 @@ def host_activity(sources: ActivitySources) -> HostActivity:
     starts, ends, sizes, kinds = (sources.copies[name].to_numpy() for name in ("start", "end", "bytes", "kind"))
     is_inside = (starts < window.end_ns) & (ends > window.start_ns)
     is_inside &= (starts >= own.start_ns) & (starts < own.end_ns)
-    is_pageable = pageable_copies(sources.copies) & is_inside
+    is_pageable = pageable_copies(sources.copies) & is_inside & (kinds == HOST_TO_DEVICE)
     is_offload = is_inside & (kinds == DEVICE_TO_HOST) & (starts >= start)
     return HostActivity(
         launches=calls,
         launch_ns=launch_time,
-        kernel_ns=sum(_length(operations, inside) for operations in kernels[:2]),
+        launched_ns=sum(_length(operations, inside) for operations in launched),
         sync_calls=_waits(waits, sources.holes, own=own),
         allocator_calls=len(allocator),
         allocator_ns=int((allocator.ends - allocator.starts).sum()),

@@ -86,7 +86,7 @@ def _dropped_notes(lanes: Sequence[Lane]) -> Iterator[str]:
 def _reasons(lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield each reason why something could not be measured once, with the number of lanes it holds for."""
     idle = [lane.idle_reason for lane in lanes if lane.idle_reason]
-    overlap = [lane.overlap_reason for lane in lanes if lane.overlap_reason and not lane.idle_reason]
+    overlap = [lane.overlap_reason for lane in lanes if lane.overlap_reason and lane.is_idle_known]
     for what, reasons in (("idle time and overlap ratio", idle), ("overlap ratio", overlap)):
         for reason in sorted(set(reasons)):
             measured = any(lane.overlap_ratio is not None and lane.overlap_reason == reason for lane in lanes)

@@ -10,7 +10,8 @@ import numpy as np
 from gapfinder.analysis.clocks import clock_ratios
 from gapfinder.analysis.intervals import EMPTY, Measure
 from gapfinder.analysis.launches import NEVER
-from gapfinder.explanations import Cause, StepSpread, Straggler
+from gapfinder.explanations import Cause
+from gapfinder.stragglers import SlowBy, StepSpread, Straggler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,12 +195,16 @@ def _straggler(
         _excess(times, lane)
         for times in (table.own, table.compute, table.data_loading, table.launch_delays, table.idle)
     )
-    excess = {"compute": compute, "data loading": data, "launches": max(delay, idle - max(data, 0.0))}
+    excess = {
+        SlowBy.COMPUTE: compute,
+        SlowBy.DATA_LOADING: data,
+        SlowBy.LAUNCHES: max(delay, idle - max(data, 0.0)),
+    }
     strongest = max(excess, key=lambda what: excess[what])
     compute_ratio = _ratio(table.compute, lane) or 1.0
-    differs = strongest if excess[strongest] > _SAYS_SOMETHING * own else "unknown"
-    if differs == "compute" and _is_by_clocks(clock_ratio, compute_ratio):
-        differs = "clocks"
+    differs = strongest if excess[strongest] > _SAYS_SOMETHING * own else SlowBy.UNKNOWN
+    if differs is SlowBy.COMPUTE and _is_by_clocks(clock_ratio, compute_ratio):
+        differs = SlowBy.CLOCKS
     return Straggler(
         lane=lane,
         steps=steps,

@@ -29,7 +29,7 @@ _NOTHING = Amount(count=0.0, total_ns=0)
 
 def cause_changes(before: Scaled, after: Scaled) -> tuple[CauseChange, ...]:
     """Return blank time by cause; nothing where one side did not measure idle time, or another shortest hole."""
-    if any(lane.idle_reason for side in (before, after) for lane in side.snapshot.lanes):
+    if not all(lane.is_idle_known for side in (before, after) for lane in side.snapshot.lanes):
         return ()
     if before.snapshot.min_gap_ns != after.snapshot.min_gap_ns:
         return ()

@@ -49,6 +49,11 @@ class Side:
     overlap_ratio: float | None
     overlap_reason: str | None
 
+    @property
+    def is_idle_known(self) -> bool:
+        """Whether idle time could be measured."""
+        return self.idle_reason is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LaneChange:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gapfinder.errors import InputError
-from gapfinder.explanations import Cause
+from gapfinder.explanations import COPY_CAUSES, EXPOSED_CAUSES, IDLE_CAUSES, Cause
 from gapfinder.model import NO_COMMUNICATION
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ _OF_COMMUNICATION = frozenset(
         "pipeline-bubble",
         "single-stream",
         "slow-link",
+        "slow-nic",
+        "slow-node",
         "straggler",
         "unbalanced-input",
         "zero-overlap-off",
@@ -130,18 +132,18 @@ _OF_IDLE = frozenset(
     {
         "allocator-churn",
         "blocking-call",
+        "capture-quality",
         "checkpoint-pause",
         "data-starved",
         "device-wait",
         "gc-pause",
+        "graph-opaque",
+        "host-code",
         "launch-bound",
         "pageable-copies",
         "sync-stall",
     }
 )
-_EXPOSED = frozenset({Cause.EXPOSED_TRANSFER, Cause.EXPOSED_WAIT, Cause.EXPOSED_COMMUNICATION, Cause.PIPELINE_BUBBLE})
-_COPIES = frozenset({Cause.COPY, Cause.HOST_TO_DEVICE_COPY})
-_IDLE = frozenset(Cause) - _EXPOSED - _COPIES
 _OF_COPIES = frozenset({"exposed-copies", "offload-copies", "pageable-copies"})
 _ALL = (
     Metric(
@@ -153,7 +155,7 @@ _ALL = (
         higher_is_better=True,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
-        causes=_EXPOSED,
+        causes=EXPOSED_CAUSES,
     ),
     Metric(
         name="exposed_share",
@@ -163,7 +165,7 @@ _ALL = (
         statistic=Statistic.RATIO_OF_SUMS,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
-        causes=_EXPOSED,
+        causes=EXPOSED_CAUSES,
     ),
     Metric(
         name="idle_share",
@@ -173,7 +175,7 @@ _ALL = (
         statistic=Statistic.RATIO_OF_SUMS,
         needs_idle=True,
         explained_by=_OF_IDLE,
-        causes=_IDLE,
+        causes=IDLE_CAUSES,
     ),
     Metric(
         name="busy_share",
@@ -184,7 +186,7 @@ _ALL = (
         higher_is_better=True,
         needs_idle=True,
         explained_by=_OF_IDLE,
-        causes=_IDLE,
+        causes=IDLE_CAUSES,
     ),
     Metric(
         name="exposed_ms_per_step",
@@ -193,7 +195,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
-        causes=_EXPOSED,
+        causes=EXPOSED_CAUSES,
     ),
     Metric(
         name="idle_ms_per_step",
@@ -202,7 +204,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_idle=True,
         explained_by=_OF_IDLE,
-        causes=_IDLE,
+        causes=IDLE_CAUSES,
     ),
     Metric(
         name="communication_ms_per_step",
@@ -211,7 +213,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_overlap=True,
         explained_by=_OF_COMMUNICATION,
-        causes=_EXPOSED,
+        causes=EXPOSED_CAUSES,
     ),
     Metric(
         name="copy_only_ms_per_step",
@@ -220,7 +222,7 @@ _ALL = (
         statistic=Statistic.MEDIAN,
         needs_idle=True,
         explained_by=_OF_COPIES,
-        causes=_COPIES,
+        causes=COPY_CAUSES,
     ),
     Metric(name="step_mean", words="mean step time", part=_window, statistic=Statistic.MEAN, is_part_of_step=False),
     Metric(name="step_p50", words="median step time", part=_window, statistic=Statistic.MEDIAN, is_part_of_step=False),

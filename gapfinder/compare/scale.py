@@ -26,8 +26,8 @@ def common_unit(*sides: Sequence[LaneSnapshot]) -> Unit:
     return Unit.STEP if all(any(lane.steps for lane in lanes) for lanes in sides) else Unit.SECOND
 
 
-def measured_lanes(lanes: Sequence[LaneSnapshot], *, unit: Unit) -> list[LaneSnapshot]:
-    """Return the lanes that have what the unit asks for."""
+def lanes_with_unit(lanes: Sequence[LaneSnapshot], *, unit: Unit) -> list[LaneSnapshot]:
+    """Return the lanes that have what the unit asks for: for a step those with steps."""
     return [lane for lane in lanes if lane.steps or unit is Unit.SECOND]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gapfinder.analysis.kernel_totals import KERNELS_KEPT
 from gapfinder.compare.difference import Amount, CollectiveAmount
-from gapfinder.compare.scale import Scale, common_unit, measured_lanes, side
+from gapfinder.compare.scale import Scale, common_unit, lanes_with_unit, side
 
 if TYPE_CHECKING:
     from gapfinder.compare.difference import Side, Unit
@@ -105,7 +105,7 @@ class Alike:
 def scaled_alike(before: Snapshot, after: Snapshot) -> Alike:
     """Return both snapshots in a step where both have steps, else in a second; both have lanes."""
     unit = common_unit(before.lanes, after.lanes)
-    old, new = (side(measured_lanes(one.lanes, unit=unit), unit=unit) for one in (before, after))
+    old, new = (side(lanes_with_unit(one.lanes, unit=unit), unit=unit) for one in (before, after))
     return Alike(
         unit=unit,
         sides=(old, new),

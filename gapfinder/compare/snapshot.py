@@ -46,6 +46,11 @@ class LaneSnapshot:
     steps: tuple[StepSample, ...]
     steps_reason: str | None
 
+    @property
+    def is_idle_known(self) -> bool:
+        """Whether idle time, and so holes, could be measured."""
+        return self.idle_reason is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectiveTotal:

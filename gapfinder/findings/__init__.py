@@ -1,5 +1,5 @@
 """Rules that read an analysis and say what to change."""
 
-from gapfinder.findings.registry import explained, find
+from gapfinder.findings.registry import explained
 
-__all__ = ["explained", "find"]
+__all__ = ["explained"]

@@ -37,9 +37,9 @@ goes to the first of these that applies: single-stream (all of a lane's), slow-n
 would save), many-small-collectives, zero-overlap-off, accumulation-not-skipping-sync, overlap-broken, late-buckets,
 exposed-collective. It is divided among operations by their exposed time. Waiting goes to slow-node and then to
 straggler, as far as those explain it, then to unbalanced-input or exposed-collective. Copies go to pageable-copies,
-then to offload-copies or exposed-copies. Time in blanks too short for a hole goes to many-small-collectives, then to
-launch-bound where kernels are tiny. Host time that nothing explains is launch-bound as long as the host launches, and
-host-code where it is silent. Warm-up belongs to no rule.
+then to offload-copies or exposed-copies. In blanks too short for a hole, what small collectives expose goes to
+many-small-collectives, and idle time to launch-bound where launches give little work. Host time that nothing
+explains is launch-bound as long as the host launches, and host-code where it is silent. Warm-up belongs to no rule.
 
 **Your own rules:** a function `rule(analysis: gapfinder.model.Analysis)` that returns a
 `gapfinder.explanations.Finding`, several, or None, named in the entry point group `gapfinder.rules`. One that fails is

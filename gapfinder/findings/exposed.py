@@ -10,17 +10,18 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.explanations import Cause
-from gapfinder.findings.lost import lost_by_lane, lost_to, measured_lanes, short_blanks
+from gapfinder.explanations import GRADIENT_OPERATIONS, Cause
+from gapfinder.findings.lost import exposed_in_short_blanks, lost_by_lane, lost_to
 from gapfinder.findings.once import once
-from gapfinder.findings.speeds import Speeds, hint
+from gapfinder.findings.speeds import Speeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gapfinder.explanations import Buckets, CollectiveSummary, Straggler
+    from gapfinder.explanations import Buckets, CollectiveSummary
     from gapfinder.hosts import Host
     from gapfinder.model import Analysis, Lane
+    from gapfinder.stragglers import Straggler
 
 LATE_START = 0.5
 SMALL_NS = 100_000
@@ -29,17 +30,24 @@ INPUT_SPREAD = 0.05
 _MOST_STEPS = 0.5
 _FEWEST_STEPS = 4
 
-GRADIENTS = frozenset({"allreduce", "reducescatter", "reduce"})
-GATHERS = frozenset({"allgather"})
+GATHER, SCATTER = "AllGather", "ReduceScatter"
 
 
 @once
 def exposed_bill(analysis: Analysis) -> Mapping[str, int]:
     """Return the exposed communication of all lanes by the code of the rule it is charged to."""
-    bill: dict[str, int] = {}
-    for code, ns in (*_transfers(analysis), *_waits(analysis), *_short(analysis)):
-        bill[code] = bill.get(code, 0) + ns
+    bill: Counter[str] = Counter()
+    for code, ns in _transfers(analysis):
+        bill[code] += ns
+    bill["many-small-collectives"] += _small_in_short_blanks(analysis, charged=bill["many-small-collectives"])
+    bill.update(wait_bill(analysis))
     return {code: ns for code, ns in bill.items() if ns > 0}
+
+
+@once
+def wait_bill(analysis: Analysis) -> Mapping[str, int]:
+    """Return the part of `exposed_bill` that is waiting for other lanes, by code likewise."""
+    return {code: ns for code, ns in _waits(analysis) if ns > 0}
 
 
 def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
@@ -59,13 +67,14 @@ def _transfers(analysis: Analysis) -> Iterator[tuple[str, int]]:
             avoidable = round(part * (1 - 1 / (host.transfer_ratio or 1)))
             yield "slow-nic", avoidable
         else:
-            avoidable = round(part * (1 - speeds.share_of_possible(one))) if speeds.is_slow(one) else 0
+            slowness = speeds.slowness(one)
+            avoidable = round(part * (1 - slowness.share)) if slowness else 0
             yield "slow-link", avoidable
         if is_small(one):
             yield "many-small-collectives", part - avoidable
-        elif hint(one) in sharding:
+        elif one.operation in sharding:
             yield "zero-overlap-off", part - avoidable
-        elif hint(one) in GRADIENTS and analysis.buckets:
+        elif one.operation in GRADIENT_OPERATIONS and analysis.buckets:
             of_gradients += part - avoidable
         else:
             yield "exposed-collective", part - avoidable
@@ -111,11 +120,11 @@ def _waits(analysis: Analysis) -> Iterator[tuple[str, int]]:
         yield "unbalanced-input" if has_unbalanced_input(analysis) else "exposed-collective", left - for_stragglers
 
 
-def _short(analysis: Analysis) -> Iterator[tuple[str, int]]:
-    """Charge small collectives exposed in blanks too short to be holes."""
-    blanks = sum(short_blanks(lane) for _, lane in measured_lanes(analysis))
+def _small_in_short_blanks(analysis: Analysis, *, charged: int) -> int:
+    """Return how long small collectives can be exposed in blanks too short for a hole; `charged` is theirs in holes."""
+    exposed = sum(exposed_in_short_blanks(lane) for lane in analysis.measured_lanes().values())
     small = sum(one.exposed_ns for one in analysis.collectives if is_small(one))
-    yield "many-small-collectives", min(blanks, small)
+    return max(0, min(exposed, small - charged))
 
 
 def lone_stragglers(analysis: Analysis) -> list[Straggler]:
@@ -125,11 +134,15 @@ def lone_stragglers(analysis: Analysis) -> list[Straggler]:
 
 
 def slow_nic_of(analysis: Analysis, one: CollectiveSummary) -> Host | None:
-    """Return the host whose slow network an operation between some of the hosts went over; None without one."""
+    """Return the host whose slow network an operation between some of the hosts went over; None without one.
+
+    Of several it is the slowest.
+    """
     lanes = set(one.lanes)
     met = [host for host in analysis.hosts if not lanes.isdisjoint(host.lanes)]
     slow = [host for host in met if host.has_slow_nic]
-    return slow[0] if slow and 1 < len(met) < len(analysis.hosts) else None
+    is_between_some = 1 < len(met) < len(analysis.hosts)
+    return max(slow, key=lambda host: host.transfer_ratio or 1, default=None) if is_between_some else None
 
 
 def transfer_weight(one: CollectiveSummary) -> int:
@@ -147,14 +160,13 @@ def is_single_stream(lane: Lane) -> bool:
 def is_small(one: CollectiveSummary) -> bool:
     """Say whether it runs so often and so shortly that latency is what it costs."""
     is_many = one.instances >= MANY_AT_ALL if one.per_step is None else one.per_step >= MANY_A_STEP
-    own = one.transfer_ns if one.transfer_ns is not None else one.total_ns
-    return is_many and own < SMALL_NS * one.instances * max(len(one.lanes), 1)
+    return is_many and one.usual_ns < SMALL_NS
 
 
 def sharding_operations(analysis: Analysis) -> frozenset[str]:
-    """Return the hints of operations that gather parameters, and scatter gradients in a job that gathers parameters."""
-    gathers = any(hint(one) in GATHERS for one in analysis.collectives)
-    return GATHERS | {"reducescatter"} if gathers else frozenset()
+    """Return the operations that gather parameters, and scatter gradients in a job that gathers parameters."""
+    gathers = any(one.operation == GATHER for one in analysis.collectives)
+    return frozenset({GATHER, SCATTER}) if gathers else frozenset()
 
 
 def starts_after_backward(analysis: Analysis) -> bool:

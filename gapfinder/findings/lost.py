@@ -10,8 +10,8 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gapfinder.explanations import Cause, Evidence, Finding, Severity
-from gapfinder.findings.words import call_name, range_name
+from gapfinder.explanations import EXPOSED_CAUSES, IDLE_CAUSES, Cause, Evidence, Finding, Severity
+from gapfinder.findings.words import call_name, capitalised, range_name
 from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def finding(  # noqa: PLR0913 (all but the first two by name; each is a field of
         code=page.code,
         severity=severity_of(share),
         title=title or page.title,
-        detail=detail[:1].upper() + detail[1:],
+        detail=capitalised(detail),
         advice=advice or " ".join(page.change[:_ADVICE_SENTENCES]),
         lost_ns=lost_ns,
         share=share,
@@ -74,14 +74,11 @@ def step_time(analysis: Analysis) -> int:
     return sum(sum(process.steps.phases.values()) for process in analysis.processes if process.steps)
 
 
-def measured_lanes(analysis: Analysis) -> Iterator[tuple[int, Lane]]:
-    """Yield (index, lane) of every lane whose idle time, and so whose holes, could be measured."""
-    return ((index, lane) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None)
-
-
 def lost_by_lane(analysis: Analysis, *causes: Cause) -> dict[int, int]:
     """Return the hole time charged to any of `causes`, by lane; lanes without any are left out."""
-    lost = {index: sum(lane.causes.get(cause, 0) for cause in causes) for index, lane in measured_lanes(analysis)}
+    lost = {
+        index: sum(lane.causes.get(cause, 0) for cause in causes) for index, lane in analysis.measured_lanes().items()
+    }
     return {index: ns for index, ns in lost.items() if ns}
 
 
@@ -90,15 +87,19 @@ def lost_to(analysis: Analysis, *causes: Cause) -> int:
     return sum(lost_by_lane(analysis, *causes).values())
 
 
-def short_blanks(lane: Lane) -> int:
-    """Return the time without compute and graphs that is not in holes, because each blank was too short for one."""
-    budget = lane.budget
-    return budget.idle_ns + budget.exposed_ns + budget.copy_only_ns - lane.holes.total_ns
+def idle_in_short_blanks(lane: Lane) -> int:
+    """Return the idle time that is not in holes, because each blank was too short for one."""
+    return lane.budget.idle_ns - sum(ns for cause, ns in lane.causes.items() if cause in IDLE_CAUSES)
 
 
-def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
+def exposed_in_short_blanks(lane: Lane) -> int:
+    """Return the exposed communication that is not in holes, because each blank was too short for one."""
+    return lane.budget.exposed_ns - sum(ns for cause, ns in lane.causes.items() if cause in EXPOSED_CAUSES)
+
+
+def mostly_of(analysis: Analysis, lost: Mapping[int, int]) -> int | None:
     """Return the lane that lost more than half of it all; None where there is none, or only one lane at all."""
-    if lanes == 1 or not lost:
+    if len(analysis.lanes) == 1 or not lost:
         return None
     worst = max(lost, key=lambda index: (lost[index], -index))
     return worst if lost[worst] > _MOST * sum(lost.values()) else None
@@ -106,23 +107,20 @@ def mostly_of(lost: Mapping[int, int], *, lanes: int) -> int | None:
 
 def amount(analysis: Analysis, lost_ns: int) -> str:
     """Return a loss in terms of a step where there are steps, else of one GPU."""
+    if not lost_ns:
+        return "no GPU time lost"
     means = [lane.steps.mean_ns for lane in analysis.lanes if lane.steps]
     if means:
         step = median(means)
         lost_in_step = round(share_of(analysis, lost_ns) * step)
         return f"about {format_duration(lost_in_step)} of a step of {format_duration(round(step))}"
-    each = format_duration(lost_ns // max(len(analysis.lanes), 1))
+    each = format_duration(round(lost_ns / max(len(analysis.lanes), 1)))
     return f"{each} on each GPU" if len(analysis.lanes) > 1 else f"{each} in all"
-
-
-def counted(number: float, noun: str) -> str:
-    """Return a median count with its noun ("1 collective", "2.5 collectives")."""
-    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def holes_of(analysis: Analysis, *causes: Cause) -> list[tuple[int, Hole]]:
     """Return (lane, hole) of the kept holes with one of `causes` as main cause, the longest first."""
-    holes = [(index, hole) for index, lane in measured_lanes(analysis) for hole in lane.holes.top]
+    holes = [(index, hole) for index, lane in analysis.measured_lanes().items() for hole in lane.holes.top]
     mine = [(index, hole) for index, hole in holes if hole.cause in causes]
     return sorted(mine, key=lambda item: (-item[1].duration_ns, item[1].start_ns, item[0]))
 
@@ -155,6 +153,6 @@ def evidence_of(analysis: Analysis, *causes: Cause) -> list[Evidence]:
 
 def shares_by_lane(analysis: Analysis, lost: Mapping[int, int]) -> str:
     """Return between which shares of its window each lane loses, as a clause; empty where all lose the same."""
-    shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in measured_lanes(analysis)]
+    shares = [lost.get(index, 0) / lane.window.duration_ns for index, lane in analysis.measured_lanes().items()]
     low, high = format_share(min(shares)), format_share(max(shares))
     return f", between {low} and {high} of a lane's time" if low != high else ""

@@ -92,13 +92,8 @@ _ON_THE_HOST: tuple[Rule, ...] = (slow_rank.rule, data_wait.rule)
 """The rules that need no lane."""
 
 
-def find(analysis: Analysis) -> tuple[Finding, ...]:
-    """Return what all rules find, most lost time first and what is only to know last."""
-    return _found(analysis)[0]
-
-
 def explained(analysis: Analysis) -> Analysis:
-    """Return `analysis` with its findings; a plug-in that does not work becomes a note."""
+    """Return `analysis` with its findings, most lost time first; a plug-in that does not work becomes a note."""
     findings, broken = _found(analysis)
     coverage = replace(analysis.coverage, notes=analysis.coverage.notes + broken)
     return replace(analysis, findings=findings, coverage=coverage)

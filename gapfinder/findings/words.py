@@ -64,3 +64,13 @@ def listed(items: Sequence[str]) -> str:
     if len(items) > _LANES_NAMED + 1:
         items = [*items[:_LANES_NAMED], f"{format_count(len(items) - _LANES_NAMED)} more"]
     return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
+
+
+def subject(names: Sequence[str]) -> str:
+    """Return names and the verb that follows them ("rank 1 is", "rank 1 and rank 2 are")."""
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def capitalised(text: str) -> str:
+    """Return a sentence that begins with a capital letter, the rest as it is."""
+    return text[:1].upper() + text[1:]

@@ -26,7 +26,7 @@ _OTHERS = "others"
 def cause_bars(analysis: Analysis, *, limit: int) -> Iterator[str]:
     """Yield a legend and one bar per measured lane, all on one scale; nothing where there are no holes."""
     causes = causes_shown(analysis, limit=_CAUSES)
-    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].idle_reason is None]
+    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].is_idle_known]
     full = max((analysis.lanes[index].holes.total_ns for index in indices), default=0)
     if not causes or not full:
         return

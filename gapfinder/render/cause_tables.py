@@ -9,11 +9,20 @@ from gapfinder.findings.words import lane_name
 from gapfinder.render.lane_tables import shown_lanes
 from gapfinder.render.table import NOTHING, Column, Kind, Table, filled, left_out
 from gapfinder.render.words import UNKNOWN, cause_words
-from gapfinder.units import format_bandwidth, format_bytes, format_count, format_duration, format_share
+from gapfinder.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_duration,
+    format_mean_count,
+    format_share,
+    format_times,
+)
 
 if TYPE_CHECKING:
-    from gapfinder.explanations import Cause, CollectiveSummary, Straggler
+    from gapfinder.explanations import Cause, CollectiveSummary
     from gapfinder.model import Analysis, Lane
+    from gapfinder.stragglers import Straggler
 
 _CAUSES = 6
 _OFTEN = 0.5
@@ -22,16 +31,15 @@ _OFTEN = 0.5
 def causes_shown(analysis: Analysis, *, limit: int) -> list[Cause]:
     """Return the causes with most hole time over all measured lanes, at most `limit`, most first."""
     sums: Counter[Cause] = Counter()
-    for lane in analysis.lanes:
-        if lane.idle_reason is None:
-            sums.update(lane.causes)
+    for lane in analysis.measured_lanes().values():
+        sums.update(lane.causes)
     return sorted((cause for cause in sums if sums[cause]), key=lambda cause: (-sums[cause], cause))[:limit]
 
 
 def cause_table(analysis: Analysis, *, limit: int) -> Table | None:
     """Return hole time by cause, one row per lane; None where there are no holes."""
     causes = causes_shown(analysis, limit=_CAUSES)
-    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].idle_reason is None]
+    indices = [index for index in shown_lanes(analysis, limit=limit) if analysis.lanes[index].is_idle_known]
     if not causes or not indices:
         return None
     has_others = len(causes_shown(analysis, limit=_CAUSES + 1)) > _CAUSES
@@ -94,7 +102,7 @@ def _collective_cells(analysis: Analysis, one: CollectiveSummary) -> tuple[str, 
         one.operation,
         one.communicator if several else NOTHING,
         format_count(one.instances) if one.per_step is None else NOTHING,
-        NOTHING if one.per_step is None else f"{one.per_step:.4g}",
+        NOTHING if one.per_step is None else format_mean_count(one.per_step),
         format_duration(one.exposed_ns),
         format_share(one.hidden_ns / both) if both else NOTHING,
         *(NOTHING if ns is None else format_duration(ns) for ns in (one.wait_ns, one.transfer_ns)),
@@ -128,8 +136,9 @@ def _buckets(analysis: Analysis) -> str:
     worst = max(analysis.buckets, key=lambda one: one.after_backward_ns)
     begun = min(worst.start_into_backward, 1.0)
     return (
-        f" On {lane_name(analysis, worst.lane)} gradient synchronisation ({worst.per_step:g} a step) starts when "
-        f"{format_share(begun)} of backward is over, and {format_duration(worst.after_backward_ns)} run after it."
+        f" On {lane_name(analysis, worst.lane)} gradient synchronisation ({format_mean_count(worst.per_step)} a step) "
+        f"starts when {format_share(begun)} of backward is over, and {format_duration(worst.after_backward_ns)} run "
+        "after it."
     )
 
 
@@ -156,10 +165,10 @@ def _straggler_row(analysis: Analysis, one: Straggler) -> tuple[str, ...]:
     return (
         lane_name(analysis, one.lane),
         f"{format_count(slow)} of {format_count(steps)}",
-        f"{one.compute_ratio:.2f} times",
-        NOTHING if one.clock_ratio is None else f"{one.clock_ratio:.2f} times",
+        format_times(one.compute_ratio),
+        NOTHING if one.clock_ratio is None else format_times(one.clock_ratio),
         format_duration(one.launch_delay_ns),
-        UNKNOWN if one.data_ratio is None else f"{one.data_ratio:.2f} times",
+        UNKNOWN if one.data_ratio is None else format_times(one.data_ratio),
         one.what_differs,
         format_duration(one.lost_ns),
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def hole_table(analysis: Analysis, *, limit: int) -> Table | None:
     """Return the longest holes over all lanes that could be measured; None where no lane could."""
-    measured = [lane for lane in analysis.lanes if lane.idle_reason is None]
+    measured = list(analysis.measured_lanes().values())
     if not measured:
         return None
     holes = worst_holes(analysis)[:limit]

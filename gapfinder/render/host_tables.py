@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.words import lane_name
 from gapfinder.render.table import NOTHING, Column, Kind, Table, filled, left_out
-from gapfinder.units import format_change, format_count, format_duration, format_numbers, format_share, runs_of
+from gapfinder.units import (
+    format_change,
+    format_count,
+    format_duration,
+    format_numbers,
+    format_share,
+    format_times,
+    runs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +93,7 @@ def _host_row(host: Host) -> tuple[str, ...]:
         host.host,
         format_count(len(host.lanes)),
         *(NOTHING if ns is None else format_duration(ns) for ns in (host.compute_ns, host.own_ns)),
-        *(NOTHING if ratio is None else f"{ratio:.2f} times" for ratio in (host.own_ratio, host.transfer_ratio)),
+        *(NOTHING if ratio is None else format_times(ratio) for ratio in (host.own_ratio, host.transfer_ratio)),
         format_duration(host.caused_wait_ns),
         ", ".join(seems) or NOTHING,
     )

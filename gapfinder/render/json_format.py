@@ -12,20 +12,12 @@ from gapfinder.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gapfinder.explanations import (
-        Cause,
-        CollectiveSummary,
-        Evidence,
-        Finding,
-        KernelTotal,
-        StepCommunication,
-        StepSpread,
-        Straggler,
-    )
+    from gapfinder.explanations import Cause, CollectiveSummary, Evidence, Finding, KernelTotal, StepCommunication
     from gapfinder.hosts import Host, HostClock, LaneSteps
     from gapfinder.links import Link
     from gapfinder.model import Analysis, DecidedName, Gaps, Hole, Holes, Lane, Source, Step, Steps, Total
     from gapfinder.processes import HostStep, HostSteps, Phase, SlowRank, TrainingProcess
+    from gapfinder.stragglers import StepSpread, Straggler
 
     Object = dict[str, object]
 
@@ -64,8 +56,7 @@ def _source(source: Source) -> Object:
 
 
 def _lane(lane: Lane) -> Object:
-    budget = lane.budget
-    is_idle_known = lane.idle_reason is None
+    budget, is_idle_known = lane.budget, lane.is_idle_known
     return {
         "file": lane.file,
         "pid": lane.pid,
@@ -239,7 +230,7 @@ def _total(total: Total | None) -> Object:
         "communication_ns": budget.communication_ns,
         "hidden_ns": budget.hidden_ns,
         "exposed_ns": budget.exposed_ns,
-        "idle_ns": budget.idle_ns if total.idle_reason is None else None,
+        "idle_ns": budget.idle_ns if total.is_idle_known else None,
         "window_ns": budget.window_ns,
         "overlap_ratio": total.overlap_ratio,
         "worst_lane": total.worst_lane,

@@ -68,13 +68,13 @@ def _lane_row(analysis: Analysis, index: int, *, has_files: bool) -> tuple[str, 
         format_duration(window_ns),
         *shares,
         _overlap(lane.overlap_ratio, nothing_to_hide=_communicates_nowhere(analysis, lane)),
-        *(gaps if lane.idle_reason is None else (UNKNOWN, UNKNOWN)),
+        *(gaps if lane.is_idle_known else (UNKNOWN, UNKNOWN)),
     )
 
 
 def _communicates_nowhere(analysis: Analysis, lane: Lane) -> bool:
     """Say whether there certainly was no communication: none seen, and no graph it could sit in."""
-    return not lane.budget.communication_ns and not analysis.coverage.graphs and lane.idle_reason is None
+    return not lane.budget.communication_ns and not analysis.coverage.graphs and lane.is_idle_known
 
 
 def _overlap(ratio: float | None, *, nothing_to_hide: bool) -> str:

@@ -84,7 +84,7 @@ def _budgets(analysis: Analysis) -> Iterator[str]:
         f'<li><span class="swatch {part.key}"></span>{part.label}<small>{part.meaning}</small></li>'
         for part in parts(analysis)
     )
-    if any(lane.idle_reason for lane in analysis.lanes):
+    if not all(lane.is_idle_known for lane in analysis.lanes):
         legend += f'<li><span class="swatch {UNKNOWN}"></span>not measured<small>nothing seen to run</small></li>'
     yield f'<section><h2>Where the time went</h2>\n<ul class="legend">{legend}</ul>\n<div class="budgets">'
     for index in indices:
@@ -108,8 +108,7 @@ def _spoken(analysis: Analysis, index: int) -> str:
 
 
 def _bar(analysis: Analysis, lane: Lane, budget: Budget, *, label: str = "", full_ns: int = 0) -> str:
-    is_idle_known = lane.idle_reason is None
-    return budget_bar(budget, shown=parts(analysis), is_idle_known=is_idle_known, label=label, full_ns=full_ns)
+    return budget_bar(budget, shown=parts(analysis), is_idle_known=lane.is_idle_known, label=label, full_ns=full_ns)
 
 
 def _steps(analysis: Analysis) -> Iterator[str]:

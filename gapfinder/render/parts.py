@@ -57,4 +57,4 @@ def parts_of(budgets: Iterable[Budget]) -> tuple[Part, ...]:
 
 def is_known(lane: Lane, part: Part) -> bool:
     """Say whether the part was measured on this lane."""
-    return part is not IDLE or lane.idle_reason is None
+    return part is not IDLE or lane.is_idle_known

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gapfinder.findings.words import process_name
 from gapfinder.processes import Phase
 from gapfinder.render.table import NOTHING, Column, Kind, Table, left_out
-from gapfinder.units import format_count, format_duration, format_share, format_time
+from gapfinder.units import format_count, format_duration, format_share, format_time, format_times
 
 if TYPE_CHECKING:
     from gapfinder.model import Analysis
@@ -149,7 +149,7 @@ def _slow_table(analysis: Analysis) -> Table | None:
             (
                 process_name(analysis, one.process),
                 f"{format_count(one.steps[0])} of {format_count(one.steps[1])}",
-                f"{one.own_ratio:.2f} times",
+                format_times(one.own_ratio),
                 one.phase.value,
                 format_duration(one.phase_ns),
                 format_duration(one.lost_ns),

@@ -9,8 +9,8 @@ from gapfinder.render.table import Column, Kind, Table, left_out
 from gapfinder.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
-    from gapfinder.explanations import StepSpread
     from gapfinder.model import Analysis
+    from gapfinder.stragglers import StepSpread
 
 
 def spread_table(analysis: Analysis, *, limit: int) -> Table | None:

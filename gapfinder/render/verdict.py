@@ -79,7 +79,7 @@ def _computed(analysis: Analysis, total: Total) -> str:
     subject = "The GPU" if total.lanes == 1 else f"The {format_count(total.lanes, 'GPU')}"
     if gpus < total.lanes:
         subject = f"The {format_count(total.lanes, 'lane')} on {format_count(gpus, 'GPU')}"
-    at_least = "at least " if total.idle_reason else ""
+    at_least = "" if total.is_idle_known else "at least "
     return f"{subject} computed {at_least}{format_share(total.budget.compute_ns / total.budget.window_ns)} of the time."
 
 
@@ -93,7 +93,7 @@ def _losses(analysis: Analysis, total: Total) -> str:
         (budget.exposed_ns, exposed),
         (budget.graph_only_ns, " was spent in CUDA graphs (what is inside was not captured)"),
         (budget.copy_only_ns, " was copies alone"),
-        (0 if total.idle_reason else budget.idle_ns, " was idle"),
+        (budget.idle_ns if total.is_idle_known else 0, " was idle"),
     ]
     told = [f"{format_share(ns / budget.window_ns)}{what}" for ns, what in sorted(losses, reverse=True) if ns]
     sentence = f"{listed(told)}." if told else ""
@@ -128,7 +128,7 @@ def _worst(analysis: Analysis, total: Total) -> str:
             return ""
         hidden = format_share(lane.overlap_ratio) if lane.overlap_ratio else "none"
         return f"Worst overlap: {name}, which hid {hidden} of its communication and {computed}."
-    if computing(total.budget) - computing(lane.budget) < _WORTH_NAMING or total.idle_reason:
+    if computing(total.budget) - computing(lane.budget) < _WORTH_NAMING or not total.is_idle_known:
         return ""
     return f"Worst: {name}, which {computed}."
 

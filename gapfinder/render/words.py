@@ -81,7 +81,7 @@ def worst_holes(analysis: Analysis) -> list[tuple[int, Hole]]:
     A lane keeps only its longest holes in full. What is shorter than the shortest one kept by a lane that has more is
     left out: it may be shorter than a hole that was not kept.
     """
-    measured = [(index, lane.holes) for index, lane in enumerate(analysis.lanes) if lane.idle_reason is None]
+    measured = [(index, lane.holes) for index, lane in analysis.measured_lanes().items()]
     cut = [min(hole.duration_ns for hole in holes.top) for _, holes in measured if 0 < len(holes.top) < holes.count]
     shortest = max(cut, default=0)
     holes = [(index, hole) for index, holes in measured for hole in holes.top if hole.duration_ns >= shortest]

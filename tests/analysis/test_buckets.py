@@ -52,6 +52,13 @@ def test_buckets_lie_to_backward(evidence):
     assert found.micro_steps == 1
 
 
+def test_reduces_to_one_lane_are_gradients_as_well():
+    (found,) = training(
+        (400, 450), (690, 800), name="ncclDevKernel_Reduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    )
+    assert (found.per_step, found.after_backward_ns) == (2.0, 100 * US)
+
+
 def test_synchronisation_after_backward_starts_above_one():
     (found,) = training((740, 840))
     assert found.start_into_backward == pytest.approx(1.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,13 @@ def test_two_slow_links_name_the_host_between():
 def test_without_bytes_transfer_time_is_compared():
     found = hosts("abcd", ALIKE, *ring(None, None, None, None, transfers=(30 * MS, 30 * MS, 10 * MS, 10 * MS)))
     assert [one.has_slow_nic for one in found] == [False, True, False, False]
+
+
+def test_operations_without_a_partner_do_not_shorten_the_transfers_of_the_others():
+    """Ten of each link met; those of one host had 30 operations more that met nobody."""
+    equal = ring(None, None, None, None)
+    more = [replace(one, instances=40, unmatched=30) if 1 in one.lanes else one for one in equal]
+    assert [one.transfer_ratio for one in hosts("abcd", ALIKE, *more)] == [1.0] * 4
 
 
 def test_collectives_of_all_hosts_and_inside_one_tell_nothing():

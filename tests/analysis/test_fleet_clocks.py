@@ -10,8 +10,8 @@ from statistics import median
 
 import pandas as pd
 import pytest
+from measured import with_collectives
 
-from gapfinder.analysis import analyze_collectives
 from gapfinder.findings import explained
 from gapfinder.load import load_profile
 from gapfinder.model import Analysis
@@ -53,7 +53,7 @@ def simulate(folder: Path, *, faults: set[Fault], has_payloads: bool = True, **s
     build_fleet(folder, Job(faults=frozenset(faults - {Fault.TRUNCATED_REPORT}), **size), has_payloads=has_payloads)
     truth = json.loads((folder / "fleet.truth.json").read_text())
     profiles = (load_profile(path) for path in sorted(folder.glob("*.sqlite")))
-    analysis, collectives = analyze_collectives(profiles)
+    analysis, collectives = with_collectives(profiles)
     return Simulated(truth, explained(analysis), collectives)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from profiles import HOST_TO_DEVICE, K, M, N, R, V, profile
+from profiles import HOST_TO_DEVICE, G, K, M, N, R, V, profile
 
 from gapfinder.analysis import analyze
 from gapfinder.explanations import HostActivity
@@ -22,7 +22,7 @@ def activity(*rows: object, **choices: object) -> HostActivity:
 
 
 def test_a_report_without_calls_tells_nothing_but_the_kernels() -> None:
-    assert activity() == HostActivity(kernel_ns=2 * MS, unlaunched_ops=2)
+    assert activity() == HostActivity(launched_ns=2 * MS, unlaunched_ops=2)
 
 
 def test_launches_are_calls_and_a_graph_is_one() -> None:
@@ -33,7 +33,12 @@ def test_launches_are_calls_and_a_graph_is_one() -> None:
         K(3 * MS, 4 * MS, correlation=7),
         K(4 * MS, 6 * MS, correlation=7),
     )
-    assert (found.launches, found.launch_ns, found.kernel_ns, found.unlaunched_ops) == (3, 42, 5 * MS, 0)
+    assert (found.launches, found.launch_ns, found.launched_ns, found.unlaunched_ops) == (3, 42, 5 * MS, 0)
+
+
+def test_a_graph_traced_whole_is_work_that_its_launch_gave() -> None:
+    found = activity(R(0, 5, 1), R(10, 17, 2), R(20, 50, 7, GRAPH), G(3 * MS, 8 * MS, correlation=7))
+    assert (found.launches, found.launched_ns) == (3, 7 * MS)
 
 
 def test_copies_are_not_launches_but_may_be_unlaunched() -> None:
@@ -79,7 +84,7 @@ def test_copies_to_the_host_count_after_the_first_step(steps: tuple[object, ...]
         M(4 * MS, 4 * MS + 500, HOST_TO_DEVICE, from_memory=PAGEABLE, to_memory=DEVICE),
         M(5 * MS, 5 * MS + 70, HOST_TO_DEVICE, from_memory=PINNED, to_memory=DEVICE),
     )
-    assert (found.offload_bytes, found.pageable_copies, found.pageable_ns) == (offloaded, 2, 540)
+    assert (found.offload_bytes, found.pageable_copies, found.pageable_ns) == (offloaded, 1, 500)
 
 
 def test_ranges_and_overhead_are_unions_inside_the_window() -> None:
@@ -94,4 +99,4 @@ def test_a_window_leaves_out_what_lies_outside() -> None:
     found = activity(
         R(0, 5, 1), R(10, 17, 2), R(2 * MS, 3 * MS, 4, "cudaFree"), N(2 * MS, 4 * MS, "gc"), window=(5 * MS, 10 * MS)
     )
-    assert found == HostActivity(launches=1, launch_ns=7, kernel_ns=MS)
+    assert found == HostActivity(launches=1, launch_ns=7, launched_ns=MS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from measured import with_collectives
 from split_reports import WrongClock, split_report
 
-from gapfinder.analysis import analyze_collectives
 from gapfinder.errors import InconclusiveError
 from gapfinder.load import load_profile
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not REPORT.is_file(), reason="the real profiles 
 
 def taken_apart(folder: Path, *, clock: WrongClock, utc: bool = True):
     paths = split_report(REPORT, folder, clocks={4000: RIGHT, 4001: clock}, utc=utc)
-    return analyze_collectives([load_profile(path) for path in paths])
+    return with_collectives([load_profile(path) for path in paths])
 
 
 def rows(frame):
@@ -28,7 +28,7 @@ def rows(frame):
 
 @pytest.mark.parametrize("utc", [True, False])
 def test_split_over_two_clocks_it_has_the_same_collectives(tmp_path, utc):
-    _, together = analyze_collectives([load_profile(REPORT)])
+    _, together = with_collectives([load_profile(REPORT)])
     analysis, apart = taken_apart(tmp_path, clock=WRONG, utc=utc)
     together, apart = rows(together), rows(apart)
     assert together["is_matched"].sum() == 10

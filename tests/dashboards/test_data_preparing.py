@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 import pytest
 from dashboard_data import RawFile, files, needs_real, prepared, real, sample, stored
+from measured import with_collectives
 
 from dashboards.data import preparing
 from dashboards.data.opening import OpenProfiles, open_prepared
 from dashboards.data.preparing import prepare_profile
 from dashboards.data.trace import Kind
 from dashboards.store.records import JobState
-from gapfinder.analysis import analyze_collectives
 from gapfinder.errors import InputError
 from gapfinder.explanations import Cause
 from gapfinder.findings import explained
@@ -65,7 +65,7 @@ def test_holes_and_causes_are_those_of_the_analysis(file: Path, tmp_path: Path) 
 
 
 def test_the_analysis_is_that_of_the_command_but_for_more_holes(folder: Path) -> None:
-    analysis, collectives = analyze_collectives([load_profile(SAMPLE)])
+    analysis, collectives = with_collectives([load_profile(SAMPLE)])
     expected = explained(analysis)
     profile = open_prepared(stored(folder))
     assert profile.analysis.findings == expected.findings

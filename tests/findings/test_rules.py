@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from analysis_values import MS, host_steps, training_process
-from findings_values import bucket, collective, job, lost, one_lane, slow, step_times
+from findings_values import bucket, collective, find, job, lost, one_lane, slow, step_times
 
 from gapfinder.explanations import Buckets, Cause, CollectiveSummary, Evidence, Finding, HostActivity, Severity
-from gapfinder.findings import find
 from gapfinder.findings.lost import shares_by_lane
 from gapfinder.findings.registry import PAGES
 from gapfinder.hosts import Host, HostClock
@@ -327,6 +326,11 @@ def test_small_collectives_are_many_and_short():
     analysis = lost(TRANSFER, collectives=(small,))
     assert losses(analysis) == {"many-small-collectives": 200}
     assert "AllReduce 100 a step, 40.00 µs each" in found(analysis)["many-small-collectives"].detail
+    waited = replace(small, total_ns=800 * MS, wait_ns=720 * MS)
+    assert (
+        "AllReduce 100 a step, 40.00 µs each"
+        in found(lost(TRANSFER, collectives=(waited,)))["many-small-collectives"].detail
+    )
     few = replace(small, per_step=10.0)
     long = replace(small, total_ns=800 * MS, transfer_ns=800 * MS)
     assert "many-small-collectives" not in found(lost(TRANSFER, collectives=(few,)))
@@ -335,8 +339,16 @@ def test_small_collectives_are_many_and_short():
 
 def test_small_collectives_in_blanks_too_short_for_a_hole_count():
     small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
-    lanes = (one_lane(short_blanks=50 * MS), one_lane(rank=1, short_blanks=50 * MS))
+    lanes = (one_lane(short_exposed=50 * MS), one_lane(rank=1, short_exposed=50 * MS))
     assert losses(job(*lanes, collectives=(small,))) == {"many-small-collectives": 30}
+    idle = (one_lane(short_idle=50 * MS), one_lane(rank=1, short_exposed=20 * MS))
+    assert losses(job(*idle, collectives=(small,))) == {"many-small-collectives": 20}
+
+
+def test_small_collectives_whose_exposed_time_is_all_in_holes_take_nothing_of_other_blanks():
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
+    lanes = (one_lane({TRANSFER: 20 * MS}, short_exposed=50 * MS), one_lane(rank=1))
+    assert losses(job(*lanes, collectives=(small,))) == {"many-small-collectives": 20 + 10}
 
 
 def test_accumulation_synchronises_in_every_micro_step():
@@ -381,9 +393,9 @@ def test_a_call_is_told_without_its_version_and_a_longer_one_in_short_parts_is_n
 
 
 def test_launching_is_told_by_launches_per_ms_and_their_length():
-    host = HostActivity(launches=20_000, launch_ns=120_000_000, kernel_ns=300_000_000)
+    host = HostActivity(launches=20_000, launch_ns=120_000_000, launched_ns=300_000_000)
     detail = found(job(one_lane({Cause.LAUNCH_BOUND: 90 * MS}, host=host)))["launch-bound"].detail
-    assert detail.endswith("; 20 launches per ms, kernels take 15.00 µs on average, their launch calls 6.000 µs.")
+    assert detail.endswith("; 20 launches per ms, each of 15.00 µs of GPU work on average, in calls of 6.000 µs.")
 
 
 def test_silence_of_the_host_is_not_launch_bound():
@@ -406,10 +418,12 @@ def test_copies_are_pageable_as_far_as_pageable_copies_took_time():
     assert losses(analysis) == {"pageable-copies": 40, "exposed-copies": 40}
 
 
-@pytest.mark.parametrize(("offloaded", "code"), [(64 * 2**20 - 1, "exposed-copies"), (64 * 2**20, "offload-copies")])
-def test_offloading_is_known_by_its_bytes(offloaded, code):
-    host = HostActivity(offload_bytes=offloaded)
-    assert losses(job(one_lane({Cause.COPY: 50 * MS}, host=host))) == {code: 50}
+@pytest.mark.parametrize(("missing", "code"), [(1, "exposed-copies"), (0, "offload-copies")])
+def test_offloading_is_known_by_the_bytes_of_a_step(missing, code):
+    """Eight steps of 64 MiB each."""
+    lane = one_lane({Cause.COPY: 50 * MS}, host=HostActivity(offload_bytes=8 * 64 * 2**20 - missing))
+    assert losses(job(lane)) == {code: 50}
+    assert losses(job(replace(lane, steps=None))) == {"exposed-copies": 50}
 
 
 def test_allocations_are_told_even_where_they_leave_no_holes():
@@ -433,17 +447,26 @@ def test_allocations_without_steps_are_not_said_to_be_in_every_few():
     )
 
 
-@pytest.mark.parametrize(("kernel_ns", "fires"), [(9_999, True), (10_000, False)])
-def test_short_blanks_between_tiny_kernels_are_launch_bound(kernel_ns, fires):
-    host = HostActivity(launches=1_000, launch_ns=4_000_000, kernel_ns=1_000 * kernel_ns)
-    assert losses(job(one_lane(host=host, short_blanks=80 * MS))) == ({"launch-bound": 80} if fires else {})
+@pytest.mark.parametrize(("work_ns", "fires"), [(9_999, True), (10_000, False)])
+def test_short_blanks_between_tiny_kernels_are_launch_bound(work_ns, fires):
+    host = HostActivity(launches=1_000, launch_ns=4_000_000, launched_ns=1_000 * work_ns)
+    assert losses(job(one_lane(host=host, short_idle=80 * MS))) == ({"launch-bound": 80} if fires else {})
 
 
 def test_short_blanks_are_not_lost_twice():
-    host = HostActivity(launches=1_000, kernel_ns=1_000)
+    host = HostActivity(launches=1_000, launched_ns=1_000)
     small = collective(instances=1_000, per_step=100.0, exposed_ns=30 * MS)
-    analysis = job(one_lane(host=host, short_blanks=80 * MS), collectives=(small,))
+    analysis = job(one_lane(host=host, short_idle=50 * MS, short_exposed=30 * MS), collectives=(small,))
     assert losses(analysis) == {"many-small-collectives": 30, "launch-bound": 50}
+
+
+def test_exposed_communication_in_short_blanks_is_not_launch_bound():
+    """Nor does what small collectives lose in holes lessen it."""
+    host = HostActivity(launches=1_000, launched_ns=1_000)
+    assert losses(job(one_lane(host=host, short_exposed=80 * MS))) == {}
+    small = collective(instances=1_000, per_step=100.0, exposed_ns=40 * MS)
+    lane = one_lane({TRANSFER: 40 * MS}, host=host, short_idle=50 * MS)
+    assert losses(job(lane, collectives=(small,))) == {"many-small-collectives": 40, "launch-bound": 50}
 
 
 def test_graphs_hide_what_ran():

@@ -53,7 +53,7 @@ def _lane(place: int, lane: LaneSnapshot) -> Row:
         "exposed_ns": budget.exposed_ns,
         "copy_only_ns": budget.copy_only_ns,
         "graph_only_ns": budget.graph_only_ns,
-        "idle_ns": budget.idle_ns if lane.idle_reason is None else None,
+        "idle_ns": budget.idle_ns if lane.is_idle_known else None,
         "overlap_ratio": lane.overlap_ratio,
         "steps": len(lengths),
         "step_mean_ns": round(sum(lengths) / len(lengths)) if lengths else None,
@@ -65,7 +65,7 @@ def _causes(snapshot: Snapshot) -> list[Row]:
     return [
         {"lane": place, "cause": cause.value, "hole_ns": ns}
         for place, lane in enumerate(snapshot.lanes)
-        if lane.idle_reason is None
+        if lane.is_idle_known
         for cause, ns in lane.causes.items()
     ]
 

@@ -6,8 +6,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.findings.exposed import exposed_bill, micro_steps, synchronises_every_micro_step
-from gapfinder.findings.lost import amount, counted, finding
+from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
+from gapfinder.units import format_mean_count
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -48,5 +49,6 @@ def rule(analysis: Analysis) -> Finding | None:
         return None
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     passes, number = micro_steps(analysis), median(one.per_step for one in analysis.buckets)
-    detail = f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} in a step of {passes} micro-steps."
+    collectives = format_mean_count(number, "gradient collective")
+    detail = f"{amount(analysis, lost)}: {collectives} in a step of {passes} micro-steps."
     return finding(analysis, PAGE, lost_ns=lost, detail=detail, always=True)

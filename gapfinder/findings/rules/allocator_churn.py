@@ -60,6 +60,6 @@ def rule(analysis: Analysis) -> Finding | None:
         lost_ns=total,
         title=None if has_steps else "GPU memory is allocated and freed during the capture",
         detail=(f"{amount(analysis, total)}; {format_count(calls, 'call')} {when} took {format_duration(spent)}."),
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
         always=share_of(analysis, spent) >= MENTIONED_SHARE,
     )

@@ -48,5 +48,5 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)}{seen_in(analysis, Cause.OS_CALL)}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )

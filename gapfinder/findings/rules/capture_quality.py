@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.lost import finding, lost_to, measured_lanes, share_of
+from gapfinder.findings.lost import finding, lost_to, share_of
 from gapfinder.findings.page import Page
 from gapfinder.units import format_count, format_share
 
@@ -90,7 +90,7 @@ def _too_little(analysis: Analysis) -> Iterator[str]:
     unmatched = sum(one.unmatched for one in analysis.collectives)
     if unmatched:
         yield f"{format_count(unmatched, 'collective operation')} found no partner on other lanes"
-    holes = sum(lane.holes.total_ns for _, lane in measured_lanes(analysis))
+    holes = sum(lane.holes.total_ns for lane in analysis.measured_lanes().values())
     unknown = lost_to(analysis, Cause.UNKNOWN)
     if holes and unknown >= MUCH_UNKNOWN * holes:
         yield f"{format_share(unknown / holes)} of the hole time has no known cause"

@@ -45,4 +45,4 @@ def rule(analysis: Analysis) -> Finding | None:
     names = lane_names(analysis, list(lost))
     written = sum(lane.host.checkpoint_ns for lane in analysis.lanes)
     detail = f"{amount(analysis, total)}, on {names}; checkpoints took {format_duration(written)} in all."
-    return finding(analysis, PAGE, lost_ns=total, detail=detail, lane=mostly_of(lost, lanes=len(analysis.lanes)))
+    return finding(analysis, PAGE, lost_ns=total, detail=detail, lane=mostly_of(analysis, lost))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.explanations import Cause
-from gapfinder.findings.exposed import exposed_bill
-from gapfinder.findings.lost import amount, finding, lost_to
+from gapfinder.findings.exposed import exposed_bill, wait_bill
+from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import lane_name, listed
 from gapfinder.units import format_count, format_duration, format_share
@@ -29,9 +28,9 @@ PAGE = Page(
         "itself; no more specific rule explains it."
     ),
     measured=(
-        "Exposed communication in holes, without what overlap-broken, late-buckets, single-stream, slow-link, "
-        "straggler, unbalanced-input, zero-overlap-off, many-small-collectives, accumulation-not-skipping-sync and "
-        "pipeline-bubble take."
+        "Exposed communication in holes, without what overlap-broken, late-buckets, single-stream, slow-nic, "
+        "slow-link, slow-node, straggler, unbalanced-input, zero-overlap-off, many-small-collectives, "
+        "accumulation-not-skipping-sync and pipeline-bubble take."
     ),
     change=(
         (
@@ -47,23 +46,27 @@ PAGE = Page(
     ),
     beware="that a step would be that much shorter: what depends on the result waits in any case.",
 )
+_OF_LATE_LANES = ("slow-node", "straggler")
 _NAMED = 2
 _OFTEN = 0.5
 
 
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding for the exposed communication that is left over."""
-    bill = exposed_bill(analysis)
-    lost = bill.get(PAGE.code, 0)
-    waited = min(lost, lost_to(analysis, Cause.EXPOSED_WAIT) - bill.get("straggler", 0))
+    lost = exposed_bill(analysis).get(PAGE.code, 0)
+    waits = wait_bill(analysis)
+    waited = waits.get(PAGE.code, 0)
     is_waiting = waited > lost / 2
+    told = [code for code in _OF_LATE_LANES if code in waits]
     detail = amount(analysis, lost)
     if waited > 0:
         detail += f", {format_share(waited / lost)} of it waiting for the last lane"
     elif len(analysis.lanes) == 1:
         detail += "; how much of it is waiting cannot be told from one lane"
-    if analysis.stragglers and not is_waiting:
-        detail += "; who waits for a straggler has no compute left to hide the transfer, so look at that finding first"
+    if told and not is_waiting:
+        detail += (
+            f"; who waits for a late lane has no compute left to hide the transfer, so look at {listed(told)} first"
+        )
     operations = listed(list(_operations(analysis)))
     return finding(
         analysis,
@@ -90,7 +93,5 @@ def _late(analysis: Analysis, one: CollectiveSummary) -> str:
     last = f"{lane_name(analysis, one.late_lane)} last in"
     if not one.unmatched:
         return f"{last} {format_share(one.late_share)}"
-    # an operation without a partner is an instance of its own
-    matched = one.instances - one.unmatched
-    times = f"{format_count(round(one.late_share * matched))} of {format_count(matched)}"
+    times = f"{format_count(round(one.late_share * one.matched))} of {format_count(one.matched)}"
     return f"{last} {times} matched; {format_count(one.unmatched)} found no partner"

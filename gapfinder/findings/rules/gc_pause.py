@@ -42,4 +42,4 @@ def rule(analysis: Analysis) -> Finding | None:
     collected = sum(lane.host.gc_ns for lane in analysis.lanes)
     names = lane_names(analysis, list(lost))
     detail = f"{amount(analysis, total)}, on {names}; collections took {format_duration(collected)} in all."
-    return finding(analysis, PAGE, lost_ns=total, detail=detail, lane=mostly_of(lost, lanes=len(analysis.lanes)))
+    return finding(analysis, PAGE, lost_ns=total, detail=detail, lane=mostly_of(analysis, lost))

@@ -38,13 +38,13 @@ def rule(analysis: Analysis) -> Finding | None:
     opaque = [
         index
         for index, lane in enumerate(analysis.lanes)
-        if lane.budget.graph_only_ns or lane.idle_reason or lane.causes.get(Cause.GRAPH_UNKNOWN)
+        if lane.budget.graph_only_ns or not lane.is_idle_known or lane.causes.get(Cause.GRAPH_UNKNOWN)
     ]
     if not opaque:
         return None
     window = sum(lane.budget.window_ns for lane in analysis.lanes)
     share = format_share(sum(lane.budget.graph_only_ns for lane in analysis.lanes) / window)
-    unseen = [index for index in opaque if analysis.lanes[index].idle_reason]
+    unseen = [index for index in opaque if not analysis.lanes[index].is_idle_known]
     detail = (
         f"On {lane_names(analysis, opaque)} overlap inside graphs is not known; graphs ran for {share} of the time."
     )

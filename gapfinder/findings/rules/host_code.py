@@ -51,5 +51,5 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)} without a launch{seen_in(analysis, Cause.HOST_CODE)}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )

@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.findings.exposed import exposed_bill, late_buckets
-from gapfinder.findings.lost import amount, counted, finding
+from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import lane_names
-from gapfinder.units import format_duration, format_share
+from gapfinder.units import format_duration, format_mean_count, format_share
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -24,9 +24,9 @@ PAGE = Page(
         "buckets are so large that the first is full late, or the last one, which nothing can hide, is large."
     ),
     measured=(
-        "On most lanes the gradient collectives of a step are shorter than backward, and yet they start in its later"
-        " half or run on after it. Lost is their exposed transfer in holes; where they start early, no more of it than"
-        " runs after backward."
+        "On half of the lanes or more the gradient collectives of a step are shorter than backward, and yet they start "
+        "in its later half or run on after it. Lost is their exposed transfer in holes; where they start early, no "
+        "more of it than runs after backward."
     ),
     change=(
         ("Try a smaller bucket_cap_mb in DistributedDataParallel (25 by default; try 10 and 50 and measure)."),
@@ -54,10 +54,15 @@ def rule(analysis: Analysis) -> Finding | None:
         lost_ns=lost,
         title=None if after else "Gradient synchronisation starts late in backward",
         detail=(
-            f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} a step{where}; the first starts when "
-            f"{format_share(start)} of backward is over{_run_on(after)}."
+            f"{amount(analysis, lost)}: {format_mean_count(number, 'gradient collective')} a step{where}; the first "
+            f"starts {_when(start)}{_run_on(after)}."
         ),
     )
+
+
+def _when(start_into_backward: float) -> str:
+    over = start_into_backward >= 1
+    return "after backward" if over else f"when {format_share(start_into_backward)} of backward is over"
 
 
 def _run_on(after_ns: int) -> str:

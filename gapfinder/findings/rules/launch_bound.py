@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.exposed import exposed_bill
-from gapfinder.findings.lost import amount, finding, lost_to, measured_lanes, seen_in, short_blanks
+from gapfinder.findings.lost import amount, finding, idle_in_short_blanks, lost_to, seen_in
 from gapfinder.findings.page import Page
-from gapfinder.units import NS_PER_MS, format_duration
+from gapfinder.units import NS_PER_MS, format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -25,8 +24,8 @@ PAGE = Page(
     ),
     measured=(
         "Hole time in which the launching thread was in a CUDA call that nothing else explains, or between two calls "
-        "at most 100 µs apart; longer silence is host-code. Where kernels take less than 10 µs on average, as long as "
-        "a framework needs to launch one, blanks too short for a hole count as well."
+        "at most 100 µs apart; longer silence is host-code. Where a launch gives the GPU less than 10 µs of work on "
+        "average, as long as a framework needs for it, idle time in blanks too short for a hole counts as well."
     ),
     change=(
         (
@@ -45,26 +44,23 @@ PAGE = Page(
 
 def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where the host was late."""
-    tiny = [lane for _, lane in measured_lanes(analysis) if _has_tiny_kernels(lane)]
-    blanks = sum(map(short_blanks, tiny))
-    taken = min(blanks, exposed_bill(analysis).get("many-small-collectives", 0))
-    in_holes = lost_to(analysis, Cause.LAUNCH_BOUND)
-    lost = in_holes + blanks - taken
+    tiny = [lane for lane in analysis.measured_lanes().values() if _launches_little(lane)]
+    lost = lost_to(analysis, Cause.LAUNCH_BOUND) + sum(map(idle_in_short_blanks, tiny))
     detail = f"{amount(analysis, lost)}{seen_in(analysis, Cause.LAUNCH_BOUND)}{_launching(analysis)}"
     return finding(analysis, PAGE, lost_ns=lost, detail=f"{detail}.")
 
 
 def _launching(analysis: Analysis) -> str:
-    """Return how often lanes launch and how long kernels are against launches, on the lane that launches most."""
-    lanes = [lane for _, lane in measured_lanes(analysis) if lane.host.launches]
+    """Return how often lanes launch, and what a launch gives and takes, on the lane that launches most."""
+    lanes = [lane for lane in analysis.measured_lanes().values() if lane.host.launches]
     if not lanes:
         return ""
     busiest = max(lanes, key=lambda lane: lane.host.launches / lane.window.duration_ns)
     host = busiest.host
     often = host.launches * NS_PER_MS / busiest.window.duration_ns
-    kernel, launch = (format_duration(ns // host.launches) for ns in (host.kernel_ns, host.launch_ns))
-    return f"; {often:.3g} launches per ms, kernels take {kernel} on average, their launch calls {launch}"
+    work, call = (format_duration(round(ns / host.launches)) for ns in (host.launched_ns, host.launch_ns))
+    return f"; {format_mean_count(often)} launches per ms, each of {work} of GPU work on average, in calls of {call}"
 
 
-def _has_tiny_kernels(lane: Lane) -> bool:
-    return bool(lane.host.launches) and lane.host.kernel_ns < TINY_NS * lane.host.launches
+def _launches_little(lane: Lane) -> bool:
+    return bool(lane.host.launches) and lane.host.launched_ns < TINY_NS * lane.host.launches

@@ -8,7 +8,7 @@ from gapfinder.findings.exposed import exposed_bill, is_small
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import listed
-from gapfinder.units import format_count, format_duration
+from gapfinder.units import format_count, format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from gapfinder.explanations import CollectiveSummary, Finding
@@ -23,7 +23,8 @@ PAGE = Page(
     ),
     measured=(
         "An operation runs 50 times a step or more (500 times where no steps are known) and takes less than 100 µs "
-        "on average, waiting taken out. Lost is its exposed time, that in blanks too short for a hole included."
+        "on average, waiting taken out. Lost is its exposed transfer in holes, and what it exposes in blanks too short "
+        "for one."
     ),
     change=(
         (
@@ -47,6 +48,5 @@ def rule(analysis: Analysis) -> Finding | None:
 
 
 def _described(one: CollectiveSummary) -> str:
-    mean = one.total_ns // max(one.instances * len(one.lanes), 1)
-    often = f"{one.per_step:g} a step" if one.per_step is not None else format_count(one.instances)
-    return f"{one.operation} {often}, {format_duration(mean)} each"
+    often = format_count(one.instances) if one.per_step is None else f"{format_mean_count(one.per_step)} a step"
+    return f"{one.operation} {often}, {format_duration(round(one.usual_ns))} each"

@@ -22,7 +22,7 @@ PAGE = Page(
     ),
     measured=(
         "Hole time in copies that are not pageable host-to-device ones, on lanes that copy 64 MiB or more to the "
-        "host after the first step."
+        "host in a step, on average and the first step left out. Without steps it is exposed-copies."
     ),
     change=(
         (
@@ -46,5 +46,5 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)}; {format_bytes(moved)} were copied to the host.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )

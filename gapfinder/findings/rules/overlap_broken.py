@@ -6,9 +6,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.findings.exposed import exposed_bill
-from gapfinder.findings.lost import amount, counted, finding
+from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
-from gapfinder.units import format_duration
+from gapfinder.units import format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -18,9 +18,10 @@ PAGE = Page(
     code="overlap-broken",
     title="Gradients are synchronised only after backward",
     meaning=(
-        "The first all-reduce or reduce-scatter of a step starts when the last backward kernel has ended, so no "
-        "compute is left to hide it and every step pays for the whole transfer. The usual reason is an all-reduce by"
-        " hand after a custom backward, a backward inside no_sync(), or a wrapper that waits for all gradients."
+        "The first gradient collective of a step (all-reduce, reduce-scatter, reduce) starts when the last backward "
+        "kernel has ended, so no compute is left to hide it and every step pays for the whole transfer. The usual "
+        "reason is an all-reduce by hand after a custom backward, a backward inside no_sync(), or a wrapper that waits "
+        "for all gradients."
     ),
     measured=(
         "On the median lane the first gradient collective starts at or after the end of backward. Lost is the "
@@ -54,7 +55,7 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=lost,
         detail=(
-            f"{amount(analysis, lost)}: {counted(number, 'gradient collective')} of {format_duration(length)} a step, "
-            f"after a backward of {format_duration(backward)} that hides nothing."
+            f"{amount(analysis, lost)}: {format_mean_count(number, 'gradient collective')} of "
+            f"{format_duration(length)} a step, after a backward of {format_duration(backward)} that hides nothing."
         ),
     )

@@ -22,7 +22,7 @@ PAGE = Page(
         "its own, slower, and the call returns only when that is done. No such copy overlaps with compute."
     ),
     measured=(
-        "Hole time spent in host-to-device copies, at most as much as the lane's pageable copies took. The rest is "
+        "Hole time spent in host-to-device copies, at most as much as the lane's pageable ones took. The rest is "
         "charged to exposed-copies."
     ),
     change=(
@@ -45,12 +45,12 @@ def rule(analysis: Analysis) -> Finding | None:
         analysis,
         PAGE,
         lost_ns=total,
-        detail=f"{amount(analysis, total)}; {format_count(copies)} pageable ones in all{_largest(analysis)}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        detail=f"{amount(analysis, total)}; {format_count(copies, 'pageable copy')} in all{_longest(analysis)}.",
+        lane=mostly_of(analysis, lost),
     )
 
 
-def _largest(analysis: Analysis) -> str:
+def _longest(analysis: Analysis) -> str:
     """Return size and bandwidth in the longest hole of such a copy."""
     for seen in evidence_of(analysis, Cause.HOST_TO_DEVICE_COPY):
         if seen.is_pageable and seen.copied_bytes and seen.copy_bandwidth:

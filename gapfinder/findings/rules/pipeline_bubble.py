@@ -48,5 +48,5 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)}{shares_by_lane(analysis, lost)}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )

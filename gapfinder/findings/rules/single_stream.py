@@ -40,5 +40,5 @@ def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where lanes have one stream for both."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     lanes = [index for index, lane in enumerate(analysis.lanes) if is_single_stream(lane)]
-    detail = f"{amount(analysis, lost)} of transfer that nothing could hide, on {lane_names(analysis, lanes)}."
+    detail = f"{amount(analysis, lost)}: transfer that nothing could hide, on {lane_names(analysis, lanes)}."
     return finding(analysis, PAGE, lost_ns=lost, detail=detail)

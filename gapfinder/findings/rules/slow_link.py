@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill, slow_nic_of
+from gapfinder.findings.exposed import exposed_bill, slow_nic_of, transfer_weight
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
-from gapfinder.findings.speeds import SLOW_SHARE, Speeds, share_of_ideal, share_of_own_best
+from gapfinder.findings.speeds import Speeds, Yardstick
 from gapfinder.findings.words import lane_names
 from gapfinder.units import format_bandwidth, format_share
 
 if TYPE_CHECKING:
-    from gapfinder.explanations import CollectiveSummary, Finding
+    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
 
 PAGE = Page(
@@ -50,28 +50,27 @@ PAGE = Page(
 
 
 def rule(analysis: Analysis) -> Finding | None:
-    """Return the finding, where an operation is far below its ideal."""
+    """Return the finding, where an operation is far below what is possible."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
-    speeds = Speeds(analysis)
-    slow = [one for one in analysis.collectives if speeds.is_slow(one) and slow_nic_of(analysis, one) is None]
-    if not slow:
+    if not lost:
         return None
-    worst = max(slow, key=lambda one: one.exposed_ns)
-    detail = f"{amount(analysis, lost)} beyond what is possible: {_compared(analysis, worst, speeds=speeds)}."
+    speeds = Speeds(analysis)
+    held = [(one, speeds.slowness(one)) for one in analysis.collectives if slow_nic_of(analysis, one) is None]
+    slow = [(one, slowness) for one, slowness in held if slowness is not None]
+    worst, slowness = max(slow, key=lambda item: transfer_weight(item[0]) * (1 - item[1].share))
+    words = f"{worst.operation} between {lane_names(analysis, worst.lanes)}"
+    if worst.bus_bandwidth is not None:
+        words += f" reaches {format_bandwidth(worst.bus_bandwidth)} of bus bandwidth"
+    share = format_share(slowness.share)
+    match slowness.against:
+        case Yardstick.IDEAL:
+            words += f", {share} of the ideal{_of_link(analysis)}"
+        case Yardstick.ELSEWHERE:
+            words += f"; elsewhere {format_bandwidth(speeds.elsewhere(worst) or 0)}"
+        case Yardstick.OWN_BEST:
+            words += f", mostly {share} of its own fastest tenth"
+    detail = f"{amount(analysis, lost)} beyond what is possible: {words}."
     return finding(analysis, PAGE, lost_ns=lost, detail=detail)
-
-
-def _compared(analysis: Analysis, one: CollectiveSummary, *, speeds: Speeds) -> str:
-    words = f"{one.operation} between {lane_names(analysis, one.lanes)}"
-    if one.bus_bandwidth is not None:
-        words += f" reaches {format_bandwidth(one.bus_bandwidth)} of bus bandwidth"
-    if speeds.is_below_ideal(one):
-        return f"{words}, {format_share(share_of_ideal(one))} of the ideal{_of_link(analysis)}"
-    own = share_of_own_best(one)
-    if own < SLOW_SHARE:
-        return f"{words}, mostly {format_share(own)} of its own fastest tenth"
-    best = speeds.elsewhere(one)
-    return words if best is None else f"{words}; elsewhere {format_bandwidth(best)}"
 
 
 def _of_link(analysis: Analysis) -> str:

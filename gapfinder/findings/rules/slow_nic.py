@@ -8,7 +8,7 @@ from gapfinder.findings.exposed import exposed_bill, slow_nic_of
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import clock_clause, listed
-from gapfinder.units import format_duration
+from gapfinder.units import format_duration, format_times
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -58,9 +58,10 @@ def rule(analysis: Analysis) -> Finding | None:
 
 def _described(analysis: Analysis, host: Host) -> str:
     kinds = [one for one in analysis.collectives if slow_nic_of(analysis, one) is host]
-    moved = sum(one.transfer_ns or 0 for one in kinds)
+    moved = format_duration(sum(one.transfer_ns or 0 for one in kinds))
     operations = listed(sorted({one.operation for one in kinds}))
+    which = f" ({operations}, {moved} summed over lanes)" if kinds else ""
     return (
-        f"transfers of {host.host} with other hosts ({operations}, {format_duration(moved)} summed over lanes) take "
-        f"{host.transfer_ratio or 1:.2f} times what they take elsewhere or more"
+        f"transfers of {host.host} with other hosts{which} take {format_times(host.transfer_ratio or 1)} what they "
+        "take elsewhere, or more"
     )

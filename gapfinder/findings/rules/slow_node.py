@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from gapfinder.findings.exposed import exposed_bill
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
-from gapfinder.findings.words import clock_clause, lane_names, listed
-from gapfinder.units import format_duration
+from gapfinder.findings.words import clock_clause, lane_names, subject
+from gapfinder.units import format_duration, format_times
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -50,12 +51,11 @@ def rule(analysis: Analysis) -> Finding | None:
     slow = [host for host in analysis.hosts if host.is_slow]
     if not slow or not lost:
         return None
-    verb = "is" if len(slow) == 1 else "are"
     return finding(
         analysis,
         PAGE,
         lost_ns=lost,
-        title=f"{listed([host.host for host in slow])} {verb} slower than the other hosts, which wait",
+        title=f"{subject([host.host for host in slow])} slower than the other hosts, which wait",
         detail=f"{amount(analysis, lost)}: {'; '.join(_described(analysis, host) for host in slow)}"
         f"{clock_clause(analysis)}.",
         always=True,
@@ -67,9 +67,9 @@ def _described(analysis: Analysis, host: Host) -> str:
     others = [one for one in analysis.hosts if one.host != host.host and one.compute_ns is not None]
     computes = ""
     if host.compute_ns is not None and others:
-        usual = sorted(one.compute_ns or 0 for one in others)[len(others) // 2]
+        usual = round(median(one.compute_ns or 0 for one in others))
         computes = f"; it computes {format_duration(host.compute_ns)} a step, the others {format_duration(usual)}"
     return (
         f"in {slow} of {steps} steps even the fastest of {lane_names(analysis, host.lanes)} on {host.host} takes "
-        f"longer than the median lane elsewhere, mostly {host.own_ratio or 1:.2f} times as long{computes}"
+        f"longer than the median lane elsewhere, mostly {format_times(host.own_ratio or 1)} as long{computes}"
     )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from gapfinder.findings.lost import finding
 from gapfinder.findings.page import Page
-from gapfinder.findings.words import listed, process_name
+from gapfinder.findings.words import capitalised, process_name, subject
 from gapfinder.processes import Phase
-from gapfinder.units import format_duration
+from gapfinder.units import format_duration, format_times
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
@@ -47,13 +47,12 @@ def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where a process is slow in most steps and no GPU work tells it better."""
     if not analysis.slow_ranks or analysis.step_spreads:
         return None
-    names = listed([process_name(analysis, one.process) for one in analysis.slow_ranks])
-    verb = "is" if len(analysis.slow_ranks) == 1 else "are"
+    names = [process_name(analysis, one.process) for one in analysis.slow_ranks]
     return finding(
         analysis,
         PAGE,
         lost_ns=0 if analysis.lanes else _waited(analysis),
-        title=f"{names[0].upper()}{names[1:]} {verb} slower on the host than the others, which wait",
+        title=capitalised(f"{subject(names)} slower on the host than the others, which wait"),
         detail=f"{'; '.join(_described(analysis, one) for one in analysis.slow_ranks)}.",
         always=True,
     )
@@ -72,5 +71,5 @@ def _described(analysis: Analysis, one: SlowRank) -> str:
     phase = "time in no range" if one.phase is Phase.OTHER else one.phase
     return (
         f"{process_name(analysis, one.process)} is slow in {slow} of {steps} steps: outside backward it takes "
-        f"{one.own_ratio:.2f} times as long, mostly by {phase} ({format_duration(one.phase_ns)} more in a step)"
+        f"{format_times(one.own_ratio)} as long, mostly by {phase} ({format_duration(one.phase_ns)} more in a step)"
     )

@@ -12,7 +12,7 @@ from gapfinder.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from gapfinder.explanations import Finding
-    from gapfinder.model import Analysis, Lane, Step
+    from gapfinder.model import Analysis, Step
 
 DRIFT = 0.10
 _FEWEST_STEPS = 9
@@ -26,7 +26,8 @@ PAGE = Page(
     ),
     measured=(
         "With nine or more complete steps: the median step of the last third against that of the first third, 10 % "
-        "or more. Lost is only the growth of compute time; what grew in holes is charged to their causes."
+        "or more on half of the lanes. Lost is only the growth of compute time; what grew in holes is charged to their "
+        "causes."
     ),
     change=(
         (
@@ -47,41 +48,39 @@ PAGE = Page(
 
 
 def rule(analysis: Analysis) -> Finding | None:
-    """Return the finding, where late steps are longer than early ones on most lanes."""
-    with_steps = [index for index, lane in enumerate(analysis.lanes) if lane.steps]
-    drifting = [index for index in with_steps if _drift(_items(analysis.lanes[index])) >= DRIFT]
-    if not drifting or 2 * len(drifting) < len(with_steps):
+    """Return the finding, where late steps are longer than early ones on half of the lanes or more."""
+    steps = {index: lane.steps.items for index, lane in enumerate(analysis.lanes) if lane.steps}
+    growths = {index: _growth(items) for index, items in steps.items()}
+    drifting = [index for index, growth in growths.items() if growth >= DRIFT]
+    if not drifting or 2 * len(drifting) < len(steps):
         return None
-    lost = sum(_compute_growth(_items(analysis.lanes[index])) for index in drifting)
-    growth = format_share(median(_drift(_items(analysis.lanes[index])) for index in drifting))
-    first, last = _thirds(_items(analysis.lanes[drifting[0]]))
+    lost = sum(_compute_growth(steps[index]) for index in drifting)
+    growth = format_share(median(growths[index] for index in drifting))
+    cost = f"; longer compute cost {amount(analysis, lost)}" if lost else ""
+    first, last = (format_duration(_length(third)) for third in _thirds(steps[drifting[0]]))
     return finding(
         analysis,
         PAGE,
         lost_ns=lost,
         detail=(
-            f"On {lane_names(analysis, drifting)} steps grew by {growth} (on the first of them from "
-            f"{format_duration(_length(first))} to {format_duration(_length(last))}); longer compute cost "
-            f"{amount(analysis, lost)}."
+            f"On {lane_names(analysis, drifting)} steps grew by {growth} (on the first of them from {first} to {last})"
+            f"{cost}."
         ),
         always=True,
     )
 
 
-def _items(lane: Lane) -> tuple[Step, ...]:
-    return lane.steps.items if lane.steps else ()
-
-
 def _thirds(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Return the first third of the steps, and the last."""
     third = len(steps) // 3
-    return steps[:third], steps[len(steps) - third :]
+    return steps[:third], steps[-third:]
 
 
 def _length(steps: tuple[Step, ...]) -> int:
     return round(median(step.window.duration_ns for step in steps))
 
 
-def _drift(steps: tuple[Step, ...]) -> float:
+def _growth(steps: tuple[Step, ...]) -> float:
     """Return how much longer the last third's median step is than the first third's; 0 with too few steps."""
     if len(steps) < _FEWEST_STEPS:
         return 0.0
@@ -90,6 +89,9 @@ def _drift(steps: tuple[Step, ...]) -> float:
 
 
 def _compute_growth(steps: tuple[Step, ...]) -> int:
-    """Return the compute time of all steps beyond that of the first third's median step."""
-    usual = round(median(step.budget.compute_ns for step in _thirds(steps)[0]))
-    return sum(max(0, step.budget.compute_ns - usual) for step in steps)
+    """Return the compute time of all steps beyond what it were if each had that of the first third's median step.
+
+    Steps with less make up for steps with more: what only varies has not grown.
+    """
+    usual = median(step.budget.compute_ns for step in _thirds(steps)[0])
+    return max(0, round(sum(step.budget.compute_ns - usual for step in steps)))

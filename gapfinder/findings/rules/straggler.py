@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from gapfinder.findings.exposed import exposed_bill, lone_stragglers
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
-from gapfinder.findings.words import lane_name, listed
-from gapfinder.units import format_duration
+from gapfinder.findings.words import capitalised, lane_name, subject
+from gapfinder.stragglers import SlowBy
+from gapfinder.units import format_duration, format_times
 
 if TYPE_CHECKING:
-    from gapfinder.explanations import Finding, Straggler
+    from gapfinder.explanations import Finding
     from gapfinder.model import Analysis
+    from gapfinder.stragglers import Straggler
 
 PAGE = Page(
     code="straggler",
@@ -22,11 +24,11 @@ PAGE = Page(
         "others wait for it in each step."
     ),
     measured=(
-        "Work time of each lane and step against the median over lanes; what differs is the largest of compute time,"
-        " launches and data loading. Where nsys sampled GPU metrics (--gpu-metrics-devices), longer compute is put "
-        "down to clocks if its clock is 5 % or more under the median and explains half of it. Lost is what the other "
-        "lanes waited inside their collectives. Needs two lanes or more. Where all lanes of a host are slow, it is "
-        "slow-node."
+        "Own time, the step without exposed communication, of each lane and step against the median over lanes; what "
+        "differs is the largest of compute time, launches and data loading. Where nsys sampled GPU metrics "
+        "(--gpu-metrics-devices), longer compute is put down to clocks if its clock is 5 % or more under the median "
+        "and explains half of it. Lost is what the other lanes waited inside their collectives. Needs two lanes or "
+        "more. Where all lanes of a host are slow, it is slow-node."
     ),
     change=(
         (
@@ -57,13 +59,12 @@ def rule(analysis: Analysis) -> Finding | None:
         return None
     stragglers = lone_stragglers(analysis)
     worst = max(stragglers, key=lambda straggler: straggler.lost_ns)
-    names = listed([lane_name(analysis, straggler.lane) for straggler in stragglers])
-    verb = "is" if len(stragglers) == 1 else "are"
+    names = [lane_name(analysis, straggler.lane) for straggler in stragglers]
     return finding(
         analysis,
         PAGE,
         lost_ns=lost,
-        title=f"{names[0].upper()}{names[1:]} {verb} slower than the others, which wait",
+        title=capitalised(f"{subject(names)} slower than the others, which wait"),
         detail=f"{amount(analysis, lost)}: {'; '.join(_described(analysis, one) for one in stragglers)}.",
         lane=worst.lane,
         always=True,
@@ -72,12 +73,19 @@ def rule(analysis: Analysis) -> Finding | None:
 
 def _described(analysis: Analysis, one: Straggler) -> str:
     slow, steps = one.steps
+    computes = f"its compute takes {format_times(one.compute_ratio)} the median"
     words = {
-        "compute": f"its compute takes {one.compute_ratio:.2f} times the median",
-        "clocks": f"its compute takes {one.compute_ratio:.2f} times the median, at {one.clock_ratio or 1:.2f} times "
-        "the median clock",
-        "data loading": f"its data loading takes {one.data_ratio or 1:.2f} times the median",
-        "launches": f"it launches {format_duration(one.launch_delay_ns)} later than the median",
+        SlowBy.COMPUTE: computes,
+        SlowBy.CLOCKS: f"{computes}, at {format_times(one.clock_ratio or 1)} the median clock",
+        SlowBy.DATA_LOADING: f"its data loading takes {format_times(one.data_ratio or 1)} the median",
+        SlowBy.LAUNCHES: _launches(one),
+        SlowBy.UNKNOWN: "nothing that was captured differs as much",
     }
-    differs = words.get(one.what_differs, "what differs was not captured")
-    return f"{lane_name(analysis, one.lane)} is slow in {slow} of {steps} steps: {differs}"
+    return f"{lane_name(analysis, one.lane)} is slow in {slow} of {steps} steps: {words[one.what_differs]}"
+
+
+def _launches(one: Straggler) -> str:
+    """Return how launches differ: the first of a step comes later, or there are longer waits for those after it."""
+    if one.launch_delay_ns > 0:
+        return f"it launches {format_duration(one.launch_delay_ns)} later than the median"
+    return "its GPU is idle longer than the median, though its steps begin no later"

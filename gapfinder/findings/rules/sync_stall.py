@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gapfinder.explanations import Cause
-from gapfinder.findings.lost import amount, finding, lost_by_lane, measured_lanes, mostly_of, seen_in
+from gapfinder.findings.lost import amount, finding, lost_by_lane, mostly_of, seen_in
 from gapfinder.findings.page import Page
 from gapfinder.findings.words import call_name, listed
 from gapfinder.units import format_count
@@ -53,7 +53,7 @@ def rule(analysis: Analysis) -> Finding | None:
         PAGE,
         lost_ns=total,
         detail=f"{amount(analysis, total)}{seen_in(analysis, Cause.SYNCHRONISATION)}{': ' if calls else ''}{calls}.",
-        lane=mostly_of(lost, lanes=len(analysis.lanes)),
+        lane=mostly_of(analysis, lost),
     )
 
 
@@ -61,10 +61,10 @@ def _calls(analysis: Analysis) -> list[str]:
     """Return the synchronising calls that spent most time in holes, without the version in their names."""
     counts: Counter[str] = Counter()
     times: Counter[str] = Counter()
-    for _, lane in measured_lanes(analysis):
+    for lane in analysis.measured_lanes().values():
         for name, (count, ns) in lane.host.sync_calls.items():
             plain = call_name(name)
             counts[plain] += count
             times[plain] += ns
     most = sorted((name for name in times if times[name]), key=lambda name: (-times[name], name))[:_NAMED]
-    return [f"{format_count(counts[name])} times {name}" for name in most]
+    return [f"{format_count(counts[name], 'time')} {name}" for name in most]

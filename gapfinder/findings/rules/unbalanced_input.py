@@ -25,7 +25,7 @@ PAGE = Page(
     measured=(
         "Over four or more common steps the slowest lane computes at least 5 % longer than the median lane (median "
         "over steps), and no lane is the slowest in more than half of them. Lost is the waiting in collectives that "
-        "no straggler explains."
+        "neither slow-node nor straggler explains."
     ),
     change=(
         (

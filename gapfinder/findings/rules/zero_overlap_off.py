@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gapfinder.findings.exposed import exposed_bill, sharding_operations
+from gapfinder.findings.exposed import exposed_bill, is_small, sharding_operations
 from gapfinder.findings.lost import amount, finding
 from gapfinder.findings.page import Page
-from gapfinder.findings.speeds import hint
 from gapfinder.findings.words import listed
 from gapfinder.units import format_duration, format_share
 
@@ -44,7 +43,9 @@ PAGE = Page(
         ),
     ),
     beware=(
-        "that prefetching is off: even a perfect schedule exposes the first gather of forward and the last scatter."
+        "that prefetching is off: even a perfect schedule exposes the first gather of forward and the last scatter. "
+        "Nor that it is parameters which are gathered: sequence parallelism gathers and scatters activations in every "
+        "layer, and names of kernels do not tell one from the other."
     ),
 )
 
@@ -53,7 +54,7 @@ def rule(analysis: Analysis) -> Finding | None:
     """Return the finding, where gathers or their scatters are exposed."""
     lost = exposed_bill(analysis).get(PAGE.code, 0)
     sharding = sharding_operations(analysis)
-    mine = [one for one in analysis.collectives if hint(one) in sharding]
+    mine = [one for one in analysis.collectives if one.operation in sharding and not is_small(one)]
     told = [
         f"{one.operation} {format_duration(one.exposed_ns)} exposed of {format_duration(one.total_ns)} "
         f"({format_share(one.exposed_ns / one.total_ns)})"

@@ -12,6 +12,7 @@ from gapfinder.units import (
     format_change,
     format_duration,
     format_growth,
+    format_mean_count,
     format_points_change,
     format_share,
 )
@@ -43,14 +44,9 @@ def amount_cells(difference: Difference, before_ns: int | None, after_ns: int | 
     )
 
 
-def number(value: float) -> str:
-    """Return how often something is in a unit, with three digits ("3", "0.83", "1,905")."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 (three digits)
-
-
 def count(value: float, *, difference: Difference) -> str:
     """Return how often something is in a unit, with the unit ("3 a step")."""
-    return f"{number(value)} {'a step' if difference.unit is Unit.STEP else 'a second'}"
+    return f"{format_mean_count(value)} {'a step' if difference.unit is Unit.STEP else 'a second'}"
 
 
 def overlap_cell(side: Side | None) -> str:

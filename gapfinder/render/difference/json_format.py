@@ -24,7 +24,7 @@ def render_difference_json(difference: Difference) -> str:
 
 def _object(value: DataclassInstance) -> dict[str, object]:
     members = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Side) and value.idle_reason is not None:
+    if isinstance(value, Side) and not value.is_idle_known:
         members["budget"] = {**_object(value.budget), "idle_ns": None}
     return members
 

@@ -57,12 +57,12 @@ def _bar(difference: Difference, side: Side, *, label: str, full_ns: int) -> str
     shares = (
         f"{part.label} {format_share(part.measure(side.budget) / side.budget.window_ns)}"
         for part in shown_parts(difference)
-        if part is not IDLE or side.idle_reason is None
+        if part is not IDLE or side.is_idle_known
     )
     bar = budget_bar(
         side.budget,
         shown=shown_parts(difference),
-        is_idle_known=side.idle_reason is None,
+        is_idle_known=side.is_idle_known,
         label=f"{label}: {', '.join(shares)}",
         full_ns=full_ns,
     )

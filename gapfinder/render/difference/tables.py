@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gapfinder.compare.difference import Unit
-from gapfinder.render.difference.amounts import amount, amount_cells, change, number, overlap_cell
+from gapfinder.render.difference.amounts import amount, amount_cells, change, overlap_cell
 from gapfinder.render.difference.words import cause_label
 from gapfinder.render.parts import IDLE, parts_of
 from gapfinder.render.table import NOTHING, Column, Kind, Table, left_out
 from gapfinder.render.words import UNKNOWN
-from gapfinder.units import format_count, format_duration
+from gapfinder.units import format_count, format_duration, format_mean_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,8 +62,8 @@ def _budget_table(difference: Difference) -> Table:
 
 def _part_row(difference: Difference, part: Part) -> tuple[str, ...]:
     sides = difference.before, difference.after
-    if part is IDLE and any(side.idle_reason for side in sides):
-        known = [UNKNOWN if side.idle_reason else amount(difference, part.measure(side.budget)) for side in sides]
+    if part is IDLE and not all(side.is_idle_known for side in sides):
+        known = [_part_cell(difference, side, part) for side in sides]
         return (part.label, *known, UNKNOWN, UNKNOWN)
     return (part.label, *amount_cells(difference, *(part.measure(side.budget) for side in sides)))
 
@@ -119,7 +119,7 @@ def _collective_table(difference: Difference, *, limit: int) -> Table:
 def _collective_cells(
     difference: Difference, before: CollectiveAmount | None, after: CollectiveAmount | None
 ) -> Iterator[str]:
-    yield _both(*(NOTHING if one is None else number(one.count) for one in (before, after)))
+    yield _both(*(NOTHING if one is None else format_mean_count(one.count) for one in (before, after)))
     for name in ("exposed_ns", "hidden_ns", "wait_ns", "transfer_ns"):
         yield _both(*(NOTHING if one is None else amount(difference, getattr(one, name)) for one in (before, after)))
 
@@ -162,7 +162,7 @@ def _kernel_table(difference: Difference, *, limit: int) -> Table:
 def _amounts(difference: Difference, before: Amount | None, after: Amount | None) -> tuple[str, str]:
     both = before, after
     return (
-        _both(*(NOTHING if one is None else number(one.count) for one in both)),
+        _both(*(NOTHING if one is None else format_mean_count(one.count) for one in both)),
         _both(*(amount(difference, _total(one)) for one in both)),
     )
 
@@ -224,7 +224,7 @@ def _lane_row(difference: Difference, lane: LaneChange) -> tuple[str, ...]:
 def _part_cell(difference: Difference, side: Side | None, part: Part) -> str:
     if side is None:
         return NOTHING
-    if part is IDLE and side.idle_reason:
+    if part is IDLE and not side.is_idle_known:
         return UNKNOWN
     return amount(difference, part.measure(side.budget))
 

@@ -9,7 +9,13 @@ from gapfinder.explanations import Cause, Severity
 from gapfinder.findings.words import listed
 from gapfinder.render.difference.amounts import amount, change, count
 from gapfinder.render.words import cause_words, short_name
-from gapfinder.units import format_duration, format_growth, format_points_change, format_share
+from gapfinder.units import (
+    format_duration,
+    format_growth,
+    format_points_change,
+    format_share,
+    format_times,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +136,7 @@ def _cost_change(one: FindingChange) -> int:
 
 def _parts(difference: Difference) -> str:
     """Say what the change is made of: all of these parts add up to it."""
-    if difference.before.idle_reason or difference.after.idle_reason:
+    if not (difference.before.is_idle_known and difference.after.is_idle_known):
         return ""
     before, after = difference.before.budget, difference.after.budget
     is_step = difference.unit is Unit.STEP
@@ -185,7 +191,7 @@ def _work(difference: Difference) -> str:
     if pace is None or min(pace.share_before, pace.share_after) < _MOST_KERNELS:
         return ""
     is_same_work, is_same_speed = (abs(ratio - 1) < _SAME_WORK for ratio in (pace.work, pace.duration))
-    speed = "run as long as before" if is_same_speed else f"take {pace.duration:.2f} times as long"
+    speed = "run as long as before" if is_same_speed else f"take {format_times(pace.duration)} as long"
     if is_same_work:
         work = "The compute kernels are as many as before and"
     else:
