@@ -9,19 +9,7 @@ from time import monotonic_ns
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import (
-    annotators,
-    marks,
-    optimizers,
-    place,
-    recorder,
-    rounds,
-    session,
-    status,
-    step_stream,
-    synchronising,
-    window,
-)
+from . import annotators, optimizers, session, status, window
 from .marks import UNMARKED
 from .recorder import Recorder
 
@@ -29,20 +17,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _Function = Callable[..., Any]
-_OWN_MODULES = (
-    annotators,
-    marks,
-    optimizers,
-    place,
-    recorder,
-    rounds,
-    session,
-    status,
-    step_stream,
-    synchronising,
-    window,
-)
-
 _COMPILER = "torch._dynamo.eval_frame"
 
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
@@ -242,7 +216,7 @@ def _never() -> bool:
 def hide_from_compiler(eval_frame: ModuleType) -> None:
     """Keep torch.compile from compiling the hook's frames, so that it compiles the same as without the hook."""
     _heed_from_first_use(eval_frame)
-    for module in (*_OWN_MODULES, sys.modules[__name__]):
+    for module in [one for name, one in sys.modules.items() if name.startswith(f"{__package__}.")]:
         for value in vars(module).values():
             members = vars(value).values() if isinstance(value, type) else (value,)
             for member in members:
