@@ -37,7 +37,7 @@ def attach(torch: ModuleType) -> None:
     one = Recorder(own, is_grad_enabled=getattr(torch, "is_grad_enabled", _never))
     _recorders.append(one)
     if _COMPILER in sys.modules:
-        one.is_compiling = _asks_compiler(torch)
+        _heed_compiler(torch)
     try:
         optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
@@ -202,15 +202,8 @@ def _saving(function: _Function, one: Recorder) -> _Function:
     return saving
 
 
-def _asks_compiler(torch: ModuleType) -> Callable[[], bool]:
-    compiler = getattr(torch, "compiler", None)
-    # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
-    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
-    return is_compiling or _never
-
-
 def _never() -> bool:
-    return False  # what a torch without compiler answers
+    return False  # a torch that knows no gradients has none
 
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:
@@ -226,15 +219,27 @@ def hide_from_compiler(eval_frame: ModuleType) -> None:
 
 def _heed_from_first_use(eval_frame: ModuleType) -> None:
     """Have recorders ask whether torch compiles as soon as there is something to compile: each asking costs them."""
-    build = eval_frame.OptimizeContext.__init__
+    torch = sys.modules["torch"]
+    context = getattr(eval_frame, "OptimizeContext", None)
+    if context is None:
+        _heed_compiler(torch)
+        return
+    build = context.__init__
 
     @functools.wraps(build)
     def built(self: Any, *args: Any, **kwargs: Any) -> None:
-        for one in _recorders:
-            one.is_compiling = _asks_compiler(sys.modules["torch"])
+        _heed_compiler(torch)
         build(self, *args, **kwargs)
 
-    eval_frame.OptimizeContext.__init__ = built
+    context.__init__ = built
+
+
+def _heed_compiler(torch: ModuleType) -> None:
+    compiler = getattr(torch, "compiler", None)
+    # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
+    is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)
+    for one in _recorders:
+        one.is_compiling = is_compiling
 
 
 def _codes(*functions: object) -> list[CodeType]:
