@@ -49,7 +49,7 @@ def test_one_of_several_processes_opens_the_window(tmp_path):
 def test_compiled_training_is_compiled_as_without_the_hook(tmp_path):
     run = run_training(tmp_path, SCENARIOS / "compiled.py")
     assert run.code == 0, run.stderr
-    assert run.stdout.splitlines() == ["2 0", "Call to `torch._dynamo.graph_break()`"]
+    assert run.stdout.splitlines() == ["3", "2 0", "Call to `torch._dynamo.graph_break()`"]
     (status,) = run.statuses
     assert (status.steps, status.trouble) == (5, None)  # nor is a compiled step marked
     starts = [call["value"] for call in run.calls if call["kind"] == "push" and call["value"] == "forward"]

@@ -43,8 +43,6 @@ _OWN_MODULES = (
     window,
 )
 
-_COMPILER = "torch._dynamo.eval_frame"
-
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
 
@@ -62,8 +60,6 @@ def attach(torch: ModuleType) -> None:
     )
     one = Recorder(own, is_grad_enabled=getattr(torch, "is_grad_enabled", _never))
     _recorders.append(one)
-    if _COMPILER in sys.modules:
-        one.is_compiling = _asks_compiler(torch)
     try:
         optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
@@ -241,7 +237,6 @@ def _never() -> bool:
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:
     """Keep torch.compile from compiling the hook's frames, so that it compiles the same as without the hook."""
-    _heed_from_first_use(eval_frame)
     for module in (*_OWN_MODULES, sys.modules[__name__]):
         for value in vars(module).values():
             members = vars(value).values() if isinstance(value, type) else (value,)
@@ -250,9 +245,13 @@ def hide_from_compiler(eval_frame: ModuleType) -> None:
                     eval_frame.skip_code(code)
 
 
-def _heed_from_first_use(eval_frame: ModuleType) -> None:
-    """Have recorders ask whether torch compiles as soon as there is something to compile: each asking costs them."""
-    build = eval_frame.OptimizeContext.__init__
+def heed_compiler(output_graph: ModuleType) -> None:
+    """Have recorders ask whether torch compiles from the first graph on that it traces: each asking costs them.
+
+    Whatever compiles or exports makes one, and only what is traced is asked.
+    """
+    graph = output_graph.OutputGraph
+    build = graph.__init__
 
     @functools.wraps(build)
     def built(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -260,7 +259,7 @@ def _heed_from_first_use(eval_frame: ModuleType) -> None:
             one.is_compiling = _asks_compiler(sys.modules["torch"])
         build(self, *args, **kwargs)
 
-    eval_frame.OptimizeContext.__init__ = built
+    graph.__init__ = built
 
 
 def _codes(*functions: object) -> list[CodeType]:
