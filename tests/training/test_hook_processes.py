@@ -56,6 +56,12 @@ def test_compiled_training_is_compiled_as_without_the_hook(tmp_path):
     assert len(starts) == 3  # of the compiled module; inside a compiled function there are no calls to mark
 
 
+def test_the_call_of_modules_pickles_by_its_name(tmp_path):
+    text = "import pickle, torch; call = torch.nn.Module.__call__; assert pickle.loads(pickle.dumps(call)) is call"
+    run = run_training(tmp_path, "-c", text, is_forked=True)
+    assert (run.code, run.stderr) == (0, "")
+
+
 def test_steps_are_told_where_torch_takes_its_own_hooks_off_optimizers(tmp_path):
     run = run_training(tmp_path, SCENARIOS / "unhooked_by_compile.py", is_forked=True)
     assert run.code == 0, run.stderr

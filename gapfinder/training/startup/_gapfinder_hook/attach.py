@@ -196,7 +196,8 @@ def _loading(run: _Function, one: Recorder) -> _Function:
 
 def _attach_passes(torch: ModuleType, one: Recorder, *, is_watched: bool) -> None:
     module = torch.nn.Module
-    module.__call__ = _forward(module.__call__, one)
+    module.__call__ = call = _forward(module.__call__, one)
+    call.__qualname__ = f"{module.__name__}.__call__"  # by which it pickles; torch's own name is still torch's function
     # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
     autograd: Any = torch.autograd
     run = autograd._engine_run_backward  # noqa: SLF001
