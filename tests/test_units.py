@@ -135,6 +135,7 @@ def test_counts_have_separators_and_a_noun_in_the_right_number() -> None:
     assert format_count(1, "copy") == "1 copy"
     assert format_count(2, "copy") == "2 copies"
     assert format_count(2, "delay") == "2 delays"
+    assert format_count(2, "launch") == "2 launches"
 
 
 @pytest.mark.parametrize(

@@ -396,6 +396,8 @@ def test_launching_is_told_by_launches_per_ms_and_their_length():
     host = HostActivity(launches=20_000, launch_ns=120_000_000, launched_ns=300_000_000)
     detail = found(job(one_lane({Cause.LAUNCH_BOUND: 90 * MS}, host=host)))["launch-bound"].detail
     assert detail.endswith("; 20 launches per ms, each of 15.00 µs of GPU work on average, in calls of 6.000 µs.")
+    seldom = found(job(one_lane({Cause.LAUNCH_BOUND: 90 * MS}, host=replace(host, launches=1_000))))
+    assert "; 1 launch per ms, each of" in seldom["launch-bound"].detail
 
 
 def test_silence_of_the_host_is_not_launch_bound():

@@ -1,15 +1,17 @@
 """Window, place, annotators and status of the hook, and what `gapfinder run` reads back."""
 
+import importlib.util
 import json
 import pickle
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from gapfinder.errors import InputError
 from gapfinder.training.environment import CAPTURE_RANGE, CaptureWindow
-from gapfinder.training.startup._gapfinder_hook import optimizers
+from gapfinder.training.startup._gapfinder_hook import marks, optimizers
 from gapfinder.training.startup._gapfinder_hook.annotators import Silence, UnavailableError, find_annotator
 from gapfinder.training.startup._gapfinder_hook.place import find_place
 from gapfinder.training.startup._gapfinder_hook.recorder import Recorder
@@ -169,3 +171,18 @@ def test_a_step_that_cloudpickle_takes_along_by_value_needs_no_hook_where_it_is_
     assert b"_gapfinder_hook" not in pickled
     there = optimizers._step(lambda optimizer, closure: (optimizer, closure), pickle.loads(pickled)[0])  # noqa: S301 - pickled above
     assert there("optimizer", closure=1) == ("optimizer", 1)
+
+
+def test_a_lock_profiler_does_not_hide_who_trains(monkeypatch):
+    """It puts locks of its own, which need not tell their owner, in place of those of `threading` before torch comes."""
+    monkeypatch.setattr(threading, "RLock", SimpleNamespace)
+    fresh = importlib.util.module_from_spec(marks.__spec__)
+    marks.__spec__.loader.exec_module(fresh)
+    one = fresh.Marks(Silence())
+    told = [one.is_here()]
+    one._train_here()
+    told.append(one.is_here())
+    other = threading.Thread(target=lambda: told.append(one.is_here()))
+    other.start()
+    other.join()
+    assert told == [False, True, False]

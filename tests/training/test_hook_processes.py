@@ -49,11 +49,17 @@ def test_one_of_several_processes_opens_the_window(tmp_path):
 def test_compiled_training_is_compiled_as_without_the_hook(tmp_path):
     run = run_training(tmp_path, SCENARIOS / "compiled.py")
     assert run.code == 0, run.stderr
-    assert run.stdout.splitlines() == ["2 0", "Call to `torch._dynamo.graph_break()`"]
+    assert run.stdout.splitlines() == ["3", "2 0", "Call to `torch._dynamo.graph_break()`"]
     (status,) = run.statuses
     assert (status.steps, status.trouble) == (5, None)  # nor is a compiled step marked
     starts = [call["value"] for call in run.calls if call["kind"] == "push" and call["value"] == "forward"]
     assert len(starts) == 3  # of the compiled module; inside a compiled function there are no calls to mark
+
+
+def test_the_call_of_modules_pickles_by_its_name(tmp_path):
+    text = "import pickle, torch; call = torch.nn.Module.__call__; assert pickle.loads(pickle.dumps(call)) is call"
+    run = run_training(tmp_path, "-c", text, is_forked=True)
+    assert (run.code, run.stderr) == (0, "")
 
 
 def test_steps_are_told_where_torch_takes_its_own_hooks_off_optimizers(tmp_path):

@@ -59,7 +59,8 @@ def _launching(analysis: Analysis) -> str:
     host = busiest.host
     often = host.launches * NS_PER_MS / busiest.window.duration_ns
     work, call = (format_duration(round(ns / host.launches)) for ns in (host.launched_ns, host.launch_ns))
-    return f"; {format_mean_count(often)} launches per ms, each of {work} of GPU work on average, in calls of {call}"
+    launches = format_mean_count(often, "launch")
+    return f"; {launches} per ms, each of {work} of GPU work on average, in calls of {call}"
 
 
 def _launches_little(lane: Lane) -> bool:

@@ -1,4 +1,6 @@
-"""Trains compiled modules and prints how many graphs were compiled; fullgraph raises where the hook breaks one.
+"""Exports a module that steps an optimizer, which raises where the hook breaks the graph, and prints how much it does.
+
+Then trains compiled modules and prints how many graphs were compiled; fullgraph raises where the hook breaks one.
 
 Then compiles an optimizer's step, in which torch itself breaks the graph, and prints why it is broken.
 """
@@ -7,6 +9,7 @@ import sys
 
 import torch
 from torch import nn
+from torch._dynamo.functional_export import dynamo_graph_capture_for_export
 from torch._dynamo.utils import counters
 
 
@@ -18,6 +21,25 @@ class Net(nn.Module):
     def forward(self, values):
         return self.layers(values).sum()
 
+
+class Descent(torch.optim.Optimizer):
+    def step(self):
+        for group in self.param_groups:
+            for one in group["params"]:
+                one.data.mul_(group["shrink"])
+
+
+class Step(nn.Module):
+    def forward(self, values):
+        descent.step()
+        return values + values
+
+
+descent = Descent([nn.Parameter(torch.ones(1))], {"shrink": 0.5})
+exported = dynamo_graph_capture_for_export(Step())(torch.ones(1))
+sys.stdout.write(f"{sum(node.op.startswith('call') for node in exported.graph.nodes)}\n")
+descent = None  # gone, so that the one below is alone
+counters.clear()
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _Function = Callable[..., Any]
-_COMPILER = "torch._dynamo.eval_frame"
 
 _recorders: list[Recorder] = []  # of this process: one, once torch has been imported
 
@@ -36,8 +35,6 @@ def attach(torch: ModuleType) -> None:
     )
     one = Recorder(own, is_grad_enabled=getattr(torch, "is_grad_enabled", _never))
     _recorders.append(one)
-    if _COMPILER in sys.modules:
-        _heed_compiler(torch)
     try:
         optimizers.attach_optimizers(torch, one)
         _attach_passes(torch, one, is_watched=own.is_watched)
@@ -174,7 +171,8 @@ def _loading(run: _Function, one: Recorder) -> _Function:
 
 def _attach_passes(torch: ModuleType, one: Recorder, *, is_watched: bool) -> None:
     module = torch.nn.Module
-    module.__call__ = _forward(module.__call__, one)
+    module.__call__ = call = _forward(module.__call__, one)
+    call.__qualname__ = f"{module.__name__}.__call__"  # by which it pickles; torch's own name is still torch's function
     # Not torch.autograd.backward and grad themselves, which TorchScript knows by identity; both end in this one.
     autograd: Any = torch.autograd
     run = autograd._engine_run_backward  # noqa: SLF001
@@ -208,7 +206,6 @@ def _never() -> bool:
 
 def hide_from_compiler(eval_frame: ModuleType) -> None:
     """Keep torch.compile from compiling the hook's frames, so that it compiles the same as without the hook."""
-    _heed_from_first_use(eval_frame)
     for module in [one for name, one in sys.modules.items() if name.startswith(f"{__package__}.")]:
         for value in vars(module).values():
             members = vars(value).values() if isinstance(value, type) else (value,)
@@ -217,24 +214,27 @@ def hide_from_compiler(eval_frame: ModuleType) -> None:
                     eval_frame.skip_code(code)
 
 
-def _heed_from_first_use(eval_frame: ModuleType) -> None:
-    """Have recorders ask whether torch compiles as soon as there is something to compile: each asking costs them."""
+def heed_compiler(output_graph: ModuleType) -> None:
+    """Have recorders ask whether torch compiles from the first graph on that it traces: each asking costs them.
+
+    Whatever compiles or exports makes one, and only what is traced is asked.
+    """
     torch = sys.modules["torch"]
-    context = getattr(eval_frame, "OptimizeContext", None)
-    if context is None:
-        _heed_compiler(torch)
+    graph = getattr(output_graph, "OutputGraph", None)
+    if graph is None:  # an unknown torch
+        _ask_compiler(torch)
         return
-    build = context.__init__
+    build = graph.__init__
 
     @functools.wraps(build)
     def built(self: Any, *args: Any, **kwargs: Any) -> None:
-        _heed_compiler(torch)
+        _ask_compiler(torch)
         build(self, *args, **kwargs)
 
-    context.__init__ = built
+    graph.__init__ = built
 
 
-def _heed_compiler(torch: ModuleType) -> None:
+def _ask_compiler(torch: ModuleType) -> None:
     compiler = getattr(torch, "compiler", None)
     # the narrow question costs half as much as torch.compiler.is_compiling, which also tells of torch.export
     is_compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None)

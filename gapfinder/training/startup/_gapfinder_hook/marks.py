@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
+from _thread import RLock  # not of threading, where lock profilers put their own
 from collections.abc import Callable
-from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .synchronising import Synchronising

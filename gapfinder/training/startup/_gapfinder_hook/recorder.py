@@ -33,7 +33,7 @@ class Recorder(Marks):
         steps: how many have ended.
         place: what marks it.
         mark_mask: bits of a step's number; where one of them is set, the step does without the mark of the place.
-        is_compiling: says whether torch compiles what calls it; None until there is something to compile.
+        is_compiling: says whether torch compiles what calls it; None until a first graph is traced.
         attention: the step at whose beginning there is more to do than a mark.
         is_stepping: whether the optimizer `only`, the one there is, is stepping in a step that is usual so far.
         stream: of step times, for a watch; `times` and `words` are its own.

@@ -19,6 +19,7 @@ def watch_torch() -> None:
         "torch": lambda module: _hook().attach(module),
         "torch.distributed.checkpoint.state_dict_saver": lambda module: _hook().attach_save(module),
         "torch._dynamo.eval_frame": lambda module: _hook().hide_from_compiler(module),
+        "torch._dynamo.output_graph": lambda module: _hook().heed_compiler(module),
     }
     for name, action in actions.items():
         if name in sys.modules:
