@@ -235,7 +235,7 @@ def format_mean_count(number: float, noun: str = "") -> str:
 def _in_number(noun: str, *, is_one: bool) -> str:
     if is_one:
         return noun
-    return f"{noun}es" if noun.endswith("s") else re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
+    return f"{noun}es" if noun.endswith(("s", "ch")) else re.sub(r"(?<=[^aeiou])y$", "ie", noun) + "s"
 
 
 def format_numbers(runs: Iterable[tuple[int, int]]) -> str:
