@@ -5,6 +5,8 @@ A message is one line: what is wrong, what was seen, what to do. Only `gapfinder
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import ClassVar
 
 
@@ -29,6 +31,12 @@ class RegressionError(GapfinderError):
 
 class InputError(GapfinderError):
     """A file, option or pattern that cannot be used as it is (exit code 2)."""
+
+
+def missing_extra(what: str, *, needs: str, extra: str) -> InputError:
+    """Return the error of a part of gapfinder whose extra is not installed; it names the pip of this Python."""
+    pip = f"{shlex.quote(sys.executable)} -m pip install 'gapfinder[{extra}]'"
+    return InputError(f"{what} needs {needs}, which is not installed here; install it with: {pip}")
 
 
 class PlaceError(InputError):

@@ -46,7 +46,10 @@ def script(name: str) -> str:
 def run_check(tmp_path: Path, **inputs: str) -> tuple[int, dict[str, str], str, str]:
     """Run the step as a runner does; return exit code, outputs, summary and what was printed."""
     (tmp_path / "work").mkdir()
-    (tmp_path / "temp").mkdir()
+    python = tmp_path / "temp/gapfinder/bin/python"  # of the environment that the step before makes
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     (tmp_path / "script.sh").write_text(script("Check"))
     outputs, summary = tmp_path / "outputs", tmp_path / "summary"
     outputs.touch()

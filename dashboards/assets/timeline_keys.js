@@ -32,8 +32,10 @@
   ];
   const byKey = new Map(list.flatMap((one) => one.keys.map((key) => [key, one])));
 
+  /** Whether keys belong to another part; the link that led here, which some versions of Dash leave focused, takes none. */
   function isElsewhere(target, root) {
-    if (target !== document.body && !root.contains(target) && !target.closest?.("#timeline-panel")) return true;
+    const isPage = target === document.body || target.matches?.("a.current");
+    if (!isPage && !root.contains(target) && !target.closest?.("#timeline-panel")) return true;
     return target.matches?.("input, select, textarea, [contenteditable]") ?? false;
   }
 

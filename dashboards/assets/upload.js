@@ -177,7 +177,7 @@
 
     finish(page) {
       this.bar.value = 1;
-      this.end("Uploaded; it is being prepared");
+      this.end("Uploaded");
       const link = element("a", "upload-page", "Open");
       link.href = page;
       this.element.append(link);

@@ -10,7 +10,7 @@ from gapfinder.capture.folder import RUNS_FOLDER
 from gapfinder.cli.profiles import folder_name
 from gapfinder.cli.streams import outlive_connections, say
 from gapfinder.cli.upload import TOKEN_NAME
-from gapfinder.errors import InputError
+from gapfinder.errors import missing_extra
 
 
 @click.command()
@@ -54,7 +54,7 @@ def dashboard(  # noqa: PLR0913 (one for each option)
         from dashboards.server import Serving, open_dashboard
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
-        raise InputError(f"the dashboard needs {missing}; pip install 'gapfinder[dashboard]'") from error
+        raise missing_extra("the dashboard", needs=missing, extra="dashboard") from error
 
     def told(address: str) -> None:
         say("gapfinder: the dashboard is here until Ctrl-C:")

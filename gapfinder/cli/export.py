@@ -27,6 +27,9 @@ def export(reports: tuple[Path, ...], output: Path | None, *, force: bool) -> No
 
     from gapfinder.export import export_report
 
+    absent = next((report for report in reports if report.suffix == ".sqlite" and not report.exists()), None)
+    if absent is not None:
+        raise InputError(f"there is no report {absent}; name the file to write with --output")
     targets = {report: _target(report, output=output) for report in reports}
     if len(set(targets.values())) < len(reports):
         raise InputError("two reports would be written to one file; export them one by one, or name a folder")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfinder import __version__
-from gapfinder.errors import InputError
+from gapfinder.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _CONNECT_SECONDS = 10
-_NOT_INSTALLED = (
-    "--scheduler needs Dask, which is not installed here; install it with: pip install 'gapfinder[cluster]'"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def _distributed() -> ModuleType:
     try:
         return importlib.import_module("distributed")
     except ModuleNotFoundError as error:
-        raise InputError(_NOT_INSTALLED) from error
+        raise missing_extra("--scheduler", needs="Dask", extra="cluster") from error
 
 
 def _check_versions(client: Client) -> None:

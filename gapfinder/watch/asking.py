@@ -9,6 +9,7 @@ from pathlib import Path
 from gapfinder.capture.folder import RUNS_FOLDER
 from gapfinder.capture.proc import is_alive
 from gapfinder.errors import InputError
+from gapfinder.units import format_count
 from gapfinder.watch.record import find_watches, read_state
 
 _ASKED = Path("captures", "asked")
@@ -23,9 +24,8 @@ def ask_for_capture(folder: Path | None) -> Path:
     watches = find_watches(looked)
     living = next((watch for watch in watches if _is_alive(watch)), None)
     if living is None:
-        seen = (
-            "there is no watch" if not watches else f"none of its {len(watches)} watches runs on this machine any more"
-        )
+        known = format_count(len(watches), "watch")
+        seen = f"it holds {known}, and none runs on this machine any more" if watches else "there is no watch"
         raise InputError(f"nobody to ask in {looked}: {seen}; start one with `gapfinder watch`, or name its folder")
     try:
         (living / _ASKED).parent.mkdir(exist_ok=True)

@@ -307,6 +307,13 @@ def test_export_writes_where_it_is_told(exporting, tmp_path):
     assert (clash.exit_code, "two reports" in clash.stderr) == (2, True)
 
 
+def test_a_file_to_write_behind_the_report_is_no_report(exporting, tmp_path):
+    result = run("export", exporting, tmp_path / "new.sqlite")
+    advice = f"gapfinder: error: there is no report {tmp_path}/new.sqlite; name the file to write with --output\n"
+    assert (result.exit_code, result.stderr) == (2, advice)
+    assert not exporting.with_suffix(".sqlite").exists()
+
+
 def test_analyze_takes_a_report(exporting):
     result = run("analyze", exporting, "--format", "json")
     assert json.loads(result.stdout)["source"]["files"] == ["run.nsys-rep"]

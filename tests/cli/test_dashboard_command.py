@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -142,10 +143,9 @@ def test_a_missing_extra_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "waitress", None)
     monkeypatch.delitem(sys.modules, "waitress.server")
     done = CliRunner().invoke(commands, ["dashboard"])
-    assert (done.exit_code, done.stderr) == (
-        2,
-        "gapfinder: error: the dashboard needs waitress; pip install 'gapfinder[dashboard]'\n",
-    )
+    pip = f"{shlex.quote(sys.executable)} -m pip"
+    told = f"the dashboard needs waitress, which is not installed here; install it with: {pip} install 'gapfinder[dashboard]'"
+    assert (done.exit_code, done.stderr) == (2, f"gapfinder: error: {told}\n")
 
 
 def test_a_dashboard_is_opened_answers_and_is_closed(tmp_path):

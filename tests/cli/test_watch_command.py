@@ -111,7 +111,7 @@ def test_nobody_is_asked_where_no_watch_is_alive(tmp_path, monkeypatch):
         watch_in(tmp_path / "gapfinder-runs" / name, **about)
     done = run("capture-now")
     assert done.exit_code == 2
-    assert "none of its 3 watches runs on this machine any more" in done.stderr
+    assert "it holds 3 watches, and none runs on this machine any more" in done.stderr
 
 
 def test_a_watch_that_is_asked_knows_it_once(tmp_path):

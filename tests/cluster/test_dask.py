@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_without_dask_the_error_says_what_to_install(tmp_path, monkeypatch):
     report.touch()
     result = CliRunner().invoke(commands, ["analyze", str(report), "--scheduler", "tcp://127.0.0.1:8786"])
     assert result.exit_code == 2
-    assert "pip install 'gapfinder[cluster]'" in result.stderr
+    assert f"{shlex.quote(sys.executable)} -m pip install 'gapfinder[cluster]'" in result.stderr
 
 
 @pytest.fixture(scope="module")
