@@ -16,7 +16,7 @@ sys.exit(5)
 
 
 def test_workers_of_a_loader_mark_nothing(tmp_path):
-    run = run_training(tmp_path, SCENARIOS / "workers.py", window=CaptureWindow(first=1, end=3))
+    run = run_training(tmp_path, SCENARIOS / "workers.py", window=CaptureWindow(first=1, end=3), is_forked=True)
     assert (run.code, run.stderr) == (3, "")
     assert len({call["pid"] for call in run.calls}) == 1
     (status,) = run.statuses

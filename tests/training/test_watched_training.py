@@ -125,7 +125,7 @@ def test_each_process_has_its_stream_and_the_rank_of_its_group(tmp_path, watch):
 def test_compiled_training_is_compiled_as_without_the_hook(tmp_path, watch):
     run = run_training(tmp_path, SCENARIOS / "compiled.py", watch=watch, is_forked=True)
     assert run.code == 0, run.stderr
-    assert run.stdout.splitlines() == ["2 0", "Call to `torch._dynamo.graph_break()`"]
+    assert run.stdout.splitlines() == ["3", "2 0", "Call to `torch._dynamo.graph_break()`"]
     (one,) = StepReader(watch).poll()
     assert one.total == 5
 
