@@ -1,7 +1,5 @@
 PYTHON ?= python3
 BIN := .venv/bin
-# one more than there are cores: a third of a test's time is waiting
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: help demo test lint docs samples bench clean
 
@@ -13,7 +11,7 @@ demo: .venv/installed ## analyse a bundled profile whose communication is not hi
 	$(BIN)/gapfinder dashboard sample_profiles/*.sqlite
 
 test: lint ## everything CI runs
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: .venv/tools ## style, types and the import contracts
 	$(BIN)/ruff check .

@@ -34,7 +34,7 @@ from gapfinder.training.step_stream import MarkSwitch, StepReader
 from gapfinder.watch.judge import Judge
 from gapfinder.watch.nsys_options import session_options
 from gapfinder.watch.rules import Rules
-from gapfinder.watch.session import NsysSession
+from gapfinder.watch.session import open_session
 
 _SECONDS = 15.0
 _LOOKS = 100
@@ -50,7 +50,7 @@ def _watched(stack: ExitStack, folder: Path, bare: dict[str, str]) -> dict[str, 
     if shutil.which("nsys"):
         nsys = find_nsys()
         options = session_options(nsys, nsys_args=())
-        session = NsysSession(nsys, options=options, log=folder / "nsys.log", environment=bare)
+        session = open_session(nsys, options=options, log=folder / "nsys.log", environment=bare)
         stack.callback(session.close)
         environment |= session.environment
     return environment

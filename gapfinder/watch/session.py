@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gapfinder.watch.nsys_options import SessionOptions
 
 NSYS_LOG = "nsys.log"
-_OPENING_S = 20.0
+_OPENINGS_S = (10.0, 15.0, 30.0)  # of one try after another
 _CLOSING_S = 10.0
 _GRACE_S = 3.0
 _LOOK_S = 0.05
@@ -46,11 +46,12 @@ class _HangsError(NsysError):
 
 
 def open_session(nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> NsysSession:
-    """Return an open session, at the second try where the first hangs; raises what `NsysSession` does."""
-    try:
-        return NsysSession(nsys, options=options, log=log, environment=environment)
-    except _HangsError:
-        return NsysSession(nsys, options=options, log=log, environment=environment)
+    """Return an open session; where one hangs, the next try has more patience. Raises what `NsysSession` does."""
+    *tries, last = _OPENINGS_S
+    for patience_s in tries:
+        with suppress(_HangsError):
+            return NsysSession(nsys, options=options, log=log, environment=environment, patience_s=patience_s)
+    return NsysSession(nsys, options=options, log=log, environment=environment, patience_s=last)
 
 
 class NsysSession:
@@ -60,7 +61,9 @@ class NsysSession:
         environment: what nsys sets in the programs that it traces.
     """
 
-    def __init__(self, nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str], patience_s: float
+    ) -> None:
         """Open it; what nsys says goes into the file `log`.
 
         Args:
@@ -68,6 +71,7 @@ class NsysSession:
             options: for `nsys launch` and `nsys start`.
             log: is appended to.
             environment: what the training would be started with.
+            patience_s: for so long nsys may take.
 
         Raises NsysError where nsys cannot start a program.
         """
@@ -82,7 +86,12 @@ class NsysSession:
             self._fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
             words = (f"--session-new={self.name}", *options.launch, sys.executable, holder_script, str(fifo))
             self._launcher = self._run("launch", *words, environment=environment)
-            told = _told_by_holder(self._fifo, launcher=self._launcher, last_words=self.last_words)
+            told = _told_by_holder(
+                self._fifo, launcher=self._launcher, last_words=self.last_words, patience_s=patience_s
+            )
+        except _HangsError:
+            self.close(patience_s=0)
+            raise
         except BaseException:
             self.close()
             raise
@@ -120,8 +129,8 @@ class NsysSession:
             text = ""
         return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "it said nothing"
 
-    def close(self) -> None:
-        """End the session and everything that nsys started for it."""
+    def close(self, *, patience_s: float | None = None) -> None:
+        """End the session and everything that nsys started for it, which may take so long before it is killed."""
         if self._fifo is not None:
             os.close(self._fifo)  # which ends the holder, and with it the session
             self._fifo = None
@@ -129,7 +138,7 @@ class NsysSession:
         if self._launcher is None:
             return
         with suppress(subprocess.TimeoutExpired):
-            self._launcher.wait(_CLOSING_S)
+            self._launcher.wait(_CLOSING_S if patience_s is None else patience_s)
         for number in (signal.SIGTERM, signal.SIGKILL):
             for process in self._left():
                 with suppress(ProcessLookupError, PermissionError):
@@ -168,9 +177,11 @@ class NsysSession:
                         yield int(entry.name)
 
 
-def _told_by_holder(fifo: int, *, launcher: subprocess.Popen[bytes], last_words: Callable[[], str]) -> dict[str, str]:
+def _told_by_holder(
+    fifo: int, *, launcher: subprocess.Popen[bytes], last_words: Callable[[], str], patience_s: float
+) -> dict[str, str]:
     told = b""
-    deadline = time.monotonic() + _OPENING_S
+    deadline = time.monotonic() + patience_s
     while not told.endswith(b"\n"):
         if launcher.poll() is not None:
             raise NsysError(
@@ -178,7 +189,7 @@ def _told_by_holder(fifo: int, *, launcher: subprocess.Popen[bytes], last_words:
             )
         if time.monotonic() > deadline:
             raise _HangsError(
-                f"nsys launch did not start a program within {_OPENING_S:.0f} s: {last_words()}; the training was not "
+                f"nsys launch did not start a program within {patience_s:.0f} s: {last_words()}; the training was not "
                 "started"
             )
         if select.select([fifo], [], [], _LOOK_S)[0]:

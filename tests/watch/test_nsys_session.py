@@ -25,7 +25,7 @@ def opened(folder, script: str):
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(sessions, "_OPENING_S", 2.0)
+    monkeypatch.setattr(sessions, "_OPENINGS_S", (1.0, 1.0, 4.0))
     monkeypatch.setattr(sessions, "_CLOSING_S", 0.5)
 
 
@@ -37,15 +37,15 @@ def test_what_nsys_sets_is_told_and_nothing_else(tmp_path):
     assert not session.is_alive
 
 
-def test_a_launch_that_hangs_is_tried_once_more(tmp_path):
-    first = tmp_path / "hung"
-    session = opened(tmp_path, f"if [ ! -e {first} ]; then touch {first}; exec sleep 60; fi\n{RUN}")
-    assert first.exists()
+def test_a_launch_that_hangs_is_tried_twice_more(tmp_path):
+    hung = tmp_path / "hung"
+    session = opened(tmp_path, f"echo >> {hung}; if [ $(wc -l < {hung}) -lt 3 ]; then exec sleep 60; fi\n{RUN}")
+    assert hung.read_text() == "\n" * 3
     assert session.environment == {"TRACED_BY": "stub"}
     session.close()
 
 
-def test_a_launch_that_hangs_twice_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions, "_OPENING_S", 1.0)
+def test_a_launch_that_hangs_each_time_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "_OPENINGS_S", (0.2, 0.2, 1.0))
     with pytest.raises(NsysError, match="did not start a program within 1 s"):
         opened(tmp_path, "echo hanging\nexec sleep 60\n")
