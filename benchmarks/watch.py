@@ -3,7 +3,8 @@
 - Time in the hook: by the clocks of `hook.py`, in processes without a watch and with one, which take turns; those with
   one are started under the idle session, as a watch starts them.
 - Time in nsys: what the threads take that it starts in the training, by the kernel's own count, and how many of perf's
-  samples of the whole process lie in nsys's libraries or in code of no file, where a patched function would lead.
+  samples of the whole process lie in nsys's libraries or in code of no file, where a patched function would lead. A
+  session that also traces OS calls is told beside it, to see that samples find nsys where it is at work.
 - The watch itself runs in a process of its own: the processor time of its looks is told as a share of one core.
 
 Whole steps of two processes cannot be told apart by half a percent: where their memory lies makes more of a difference
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -32,7 +34,7 @@ from gapfinder.capture.nsys import find_nsys
 from gapfinder.training.environment import hook_environment
 from gapfinder.training.step_stream import MarkSwitch, StepReader
 from gapfinder.watch.judge import Judge
-from gapfinder.watch.nsys_options import session_options
+from gapfinder.watch.nsys_options import TRACES, session_options
 from gapfinder.watch.rules import Rules
 from gapfinder.watch.session import open_session
 
@@ -43,26 +45,26 @@ _NO_FILE = ("[unknown", "//", "anon")
 _REPORT = ("perf", "report", "--quiet", "--stdio", "--fields=sample,dso")
 
 
-def _watched(stack: ExitStack, folder: Path, bare: dict[str, str]) -> dict[str, str]:
+def _watched(stack: ExitStack, folder: Path, bare: dict[str, str], *nsys_args: str) -> dict[str, str]:
     """Return the environment of a training under a watch, whose session is open until `stack` closes it."""
     MarkSwitch(folder).make()
     environment = bare | hook_environment(window=None, status_folder=folder, environment=bare, watch_folder=folder)
     if shutil.which("nsys"):
         nsys = find_nsys()
-        options = session_options(nsys, nsys_args=())
+        options = session_options(nsys, nsys_args=nsys_args)
         session = open_session(nsys, options=options, log=folder / "nsys.log", environment=bare)
         stack.callback(session.close)
         environment |= session.environment
     return environment
 
 
-def _rest(setting: Setting) -> None:
+def _rest(title: str, setting: Setting) -> None:
     """Print what nsys does in a training while it is idle."""
     file = setting.folder / "told.json"
     model, depth = next(iter(setting.depths.items()))
     subprocess.run([sys.executable, __file__, str(file), model, depth], env=setting.hooked, check=True, timeout=300)
     told = json.loads(file.read_text(encoding="utf-8"))
-    what = "watch: an idle nsys in a training"
+    what = f"watch: {title} in a training"
     row(
         f"{what}: its threads",
         f"{told['others']} beside the one that trains; {told['others_ns'] / told['own_ns']:.3%} of its processor time",
@@ -140,7 +142,9 @@ def main() -> None:
         setting = with_depths(Setting(folder=folder, bare=bare, hooked=hooked))
         compare("of a watch, with an idle nsys" if hooked.get("LD_PRELOAD") else "of a watch", setting)
         if hooked.get("LD_PRELOAD"):
-            _rest(setting)
+            _rest("an idle nsys", setting)
+            with_osrt = _watched(stack, folder, bare, f"--trace={TRACES},osrt")
+            _rest("an idle nsys with osrt", replace(setting, hooked=with_osrt))
         _looks(folder)
 
 
