@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from gapfinder.capture.chatter import Chatter
-from gapfinder.capture.proc import is_alive, training_process
+from gapfinder.capture.proc import agents_of, is_alive, training_process
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Launched:
         exit_code: the training's own, 128 + n where signal n ended it; None where nobody knows it.
         is_started: whether the training was seen to run.
         nsys_killed_by: the signal that ended nsys itself, before its time.
-        signals: what was forwarded to the training.
+        signals: what was forwarded to the training, or waited for it to start.
         reports: the reports that nsys said it wrote.
         streams: the unfinished captures that nsys said it wrote; those it finished are gone.
     """
@@ -90,15 +90,25 @@ def launch(
             watch.wait_for_orphan(killed_by)
     for chatter in (out, err):
         chatter.join(_DRAIN_S)
+    is_started = watch.training is not None or bool(out.reports or out.streams)
+    if not is_started and killed_by is None:
+        _end_agents(process.pid)
     return Launched(
         started_at=started_at,
         exit_code=None if killed_by else code if code >= 0 else _SIGNALLED - code,
-        is_started=watch.training is not None or bool(out.reports or out.streams),
+        is_started=is_started,
         nsys_killed_by=killed_by,
-        signals=tuple(watch.forwarded),
+        signals=tuple(watch.forwarded) or ((watch.waiting,) if watch.waiting else ()),
         reports=(*out.reports, *err.reports),
         streams=(*out.streams, *err.streams),
     )
+
+
+def _end_agents(nsys: int) -> None:
+    """End what an nsys that could not start has left; it calls its session profile-PROGRAM-PID."""
+    for agent in agents_of(lambda name: name.startswith("profile-") and name.endswith(f"-{nsys}")):
+        with suppress(OSError):
+            os.kill(agent, signal.SIGKILL)
 
 
 def _listen(stream: IO[bytes] | None, *, sink: int) -> Chatter:
@@ -122,16 +132,16 @@ class _Watch:
     ) -> None:
         self.training = None if is_nsys else process.pid
         self.forwarded: list[signal.Signals] = []
+        self.waiting: signal.Signals | None = None
         self._process = process
         self._is_nsys = is_nsys
         self._tell = tell
         self._heard = heard
         self._patience_s = patience_s
-        self._waiting: signal.Signals | None = None
         self._ended_at: float | None = None
         self._told_at = 0.0
         self._given_up_at: float | None = None
-        self._asked_twice = 0
+        self._asked = 0
 
     def wait(self) -> int:
         """Return the process's exit code; the one of a signal is negative."""
@@ -151,16 +161,17 @@ class _Watch:
     def forward(self, number: int, _frame: object) -> None:
         """Pass a signal on: Ctrl-C once as it is, then as SIGTERM, then as SIGKILL; nsys itself is asked last."""
         received = signal.Signals(number)
-        if self.training is None:
-            self._waiting = received
-        elif self._trains():
+        if self._trains():
             self._send(received)
         elif self._process.poll() is None:
-            self._asked_twice += 1
-            if self._asked_twice == 1:
-                self._tell("the training has ended and nsys is writing the report; Ctrl-C again gives the report up")
+            self._asked += 1
+            if self._asked > 1:
+                self._process.send_signal(signal.SIGTERM if self._asked == 2 else signal.SIGKILL)  # noqa: PLR2004
+            elif self.training is None:
+                self.waiting = received
+                self._tell("the training has not started yet; Ctrl-C again ends nsys")
             else:
-                self._process.send_signal(signal.SIGTERM if self._asked_twice == 2 else signal.SIGKILL)  # noqa: PLR2004
+                self._tell("the training has ended and nsys is writing the report; Ctrl-C again gives the report up")
 
     def _send(self, received: signal.Signals) -> None:
         assert self.training is not None  # noqa: S101 (asked by forward)
@@ -181,8 +192,9 @@ class _Watch:
     def _look(self) -> None:
         if self.training is None:
             self.training = training_process(self._process.pid)
-            if self.training is not None and self._waiting is not None:
-                self._send(self._waiting)
+            if self.training is not None and self.waiting is not None:
+                self._send(self.waiting)
+                self._asked = 0
         elif self._is_nsys and not self._trains():
             self._watch_the_end(time.monotonic())
 

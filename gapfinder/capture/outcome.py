@@ -60,7 +60,9 @@ def _sentences(captured: Captured, *, request: RunRequest) -> Iterator[str]:
     launched = captured.launched
     outcome = outcome_of(captured, request=request)
     if outcome is Outcome.NOT_STARTED:
-        yield f"nsys ended with exit code {launched.exit_code} before the training started; its own words are above"
+        killed_by, code = launched.nsys_killed_by, launched.exit_code
+        ended = f"was ended by {killed_by.name}" if killed_by else f"ended with exit code {code}"
+        yield f"nsys {ended} before the training started; its own words are above"
         return
     if launched.nsys_killed_by is not None:
         yield f"nsys was ended by {launched.nsys_killed_by.name}; how the training ended is not known"

@@ -1,11 +1,18 @@
-"""Looks at the processes of this machine, in /proc: which of them is the training that nsys started."""
+"""Looks at the processes of this machine, in /proc: which is the training that nsys started, which are nsys's."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _PROC = Path("/proc")
 _OF_NSYS = ("nsys", "QdstrmImporter")
+_SESSION = "--session-name="
 
 
 def training_process(nsys: int) -> int | None:
@@ -32,6 +39,16 @@ def is_alive(process: int) -> bool:
     """Return whether a process is there and has not ended."""
     found = _stat(process)
     return found is not None and found[2] not in ("Z", "X")
+
+
+def agents_of(is_session: Callable[[str], bool]) -> Iterator[int]:
+    """Find the processes that nsys leaves running for its sessions, by the session's name on their command line."""
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")
+                if any(word.startswith(_SESSION) and is_session(word.removeprefix(_SESSION)) for word in words):
+                    yield int(entry.name)
 
 
 def _stat(process: int) -> tuple[str, int, str] | None:

@@ -15,6 +15,7 @@ from gapfinder.capture.launch import launch
 from gapfinder.capture.launchers import divide, per_rank
 from gapfinder.capture.nsys import profile_options
 from gapfinder.capture.rank import __file__ as rank_script
+from gapfinder.capture.registry import mend_registry, registry_file, shared_lock
 from gapfinder.capture.reports import REPORT, collect_reports, orphaned_streams, streams_there
 from gapfinder.capture.space import check_space, expected_need
 from gapfinder.training.environment import CAPTURE_RANGE, CaptureWindow, hook_environment
@@ -107,7 +108,12 @@ def run_training(
         tell(warning)
     announce(folder)
     before = streams_there()
-    launched = launch(words, environment=environment, is_nsys=not request.is_per_rank, tell=tell)
+    is_nsys = not request.is_per_rank
+    with shared_lock(nsys, environment={**os.environ, **environment}):
+        launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
+        if is_nsys and not launched.is_started and not launched.signals and mend_registry(nsys):
+            tell(f"nsys could not start: {registry_file(nsys)} was left damaged. It is removed; starting nsys again")
+            launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
     orphans = () if launched.nsys_killed_by is None else orphaned_streams(before, folder=folder)
     return Captured(
         folder=folder,

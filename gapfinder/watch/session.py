@@ -16,16 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapfinder.capture.proc import is_alive
+from gapfinder.capture.proc import agents_of, is_alive
+from gapfinder.capture.registry import mend_registry, registry_file, shared_lock
 from gapfinder.errors import NsysError
 from gapfinder.watch.holder import __file__ as holder_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from gapfinder.capture.nsys import Nsys
     from gapfinder.watch.nsys_options import SessionOptions
@@ -41,16 +42,13 @@ _LAST_WORDS = 300
 _NOT_OF_NSYS = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
-class _HangsError(NsysError):
-    """nsys launch does not come to an end, which it does once in a while."""
-
-
 def open_session(nsys: Nsys, *, options: SessionOptions, log: Path, environment: Mapping[str, str]) -> NsysSession:
-    """Return an open session; where one hangs, the next try has more patience. Raises what `NsysSession` does."""
+    """Return an open session; a next try has more patience. Raises what `NsysSession` does."""
     *tries, last = _OPENINGS_S
     for patience_s in tries:
-        with suppress(_HangsError):
+        with suppress(NsysError):
             return NsysSession(nsys, options=options, log=log, environment=environment, patience_s=patience_s)
+        mend_registry(nsys)
     return NsysSession(nsys, options=options, log=log, environment=environment, patience_s=last)
 
 
@@ -80,25 +78,22 @@ class NsysSession:
         self._fifo: int | None = None
         self._launcher: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="gapfinder-watch-"))
+        self._lock = ExitStack()
         try:
+            self._lock.enter_context(shared_lock(nsys, environment=environment))
             fifo = self._folder / "environment"
             os.mkfifo(fifo, 0o600)
             self._fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
             words = (f"--session-new={self.name}", *options.launch, sys.executable, holder_script, str(fifo))
             self._launcher = self._run("launch", *words, environment=environment)
-            told = _told_by_holder(
-                self._fifo, launcher=self._launcher, last_words=self.last_words, patience_s=patience_s
-            )
-        except _HangsError:
-            self.close(patience_s=0)
-            raise
+            told = self._told_by_holder(self._fifo, launcher=self._launcher, patience_s=patience_s)
         except BaseException:
-            self.close()
+            self.close(patience_s=0)
             raise
         self.environment = {
             name: value for name, value in told.items() if environment.get(name) != value and name not in _NOT_OF_NSYS
         }
-        self._agents = tuple(self._find_agents())
+        self._agents = tuple(agents_of(self.name.__eq__))
 
     @property
     def is_alive(self) -> bool:
@@ -135,10 +130,37 @@ class NsysSession:
             os.close(self._fifo)  # which ends the holder, and with it the session
             self._fifo = None
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._end_launcher(_CLOSING_S if patience_s is None else patience_s)
+        self._lock.close()
+
+    def _told_by_holder(self, fifo: int, *, launcher: subprocess.Popen[bytes], patience_s: float) -> dict[str, str]:
+        told = b""
+        deadline = time.monotonic() + patience_s
+        while not told.endswith(b"\n"):
+            if launcher.poll() is not None:
+                raise self._trouble(f"ended with exit code {launcher.returncode}")
+            if time.monotonic() > deadline:
+                raise self._trouble(f"did not start a program within {patience_s:.0f} s", is_hanging=True)
+            if select.select([fifo], [], [], _LOOK_S)[0]:
+                data = os.read(fifo, _AT_ONCE)
+                told += data
+                if not data:  # nobody has opened it for writing yet
+                    time.sleep(_LOOK_S)
+        environment: dict[str, str] = json.loads(told)
+        return environment
+
+    def _trouble(self, what: str, *, is_hanging: bool = False) -> NsysError:
+        registry = registry_file(self._nsys)
+        advice = f". End all processes of nsys, remove {registry}, and try again" if registry.exists() else ""
+        return NsysError(
+            f"nsys launch {what}: {self.last_words()}; the training was not started{advice if is_hanging else ''}"
+        )
+
+    def _end_launcher(self, patience_s: float) -> None:
         if self._launcher is None:
             return
         with suppress(subprocess.TimeoutExpired):
-            self._launcher.wait(_CLOSING_S if patience_s is None else patience_s)
+            self._launcher.wait(patience_s)
         for number in (signal.SIGTERM, signal.SIGKILL):
             for process in self._left():
                 with suppress(ProcessLookupError, PermissionError):
@@ -148,7 +170,7 @@ class NsysSession:
 
     def _left(self) -> list[int]:
         """Return what still runs of it."""
-        agents = [agent for agent in self._find_agents() if is_alive(agent)]
+        agents = [agent for agent in agents_of(self.name.__eq__) if is_alive(agent)]
         launcher = self._launcher
         return agents if launcher is None or launcher.poll() is not None else [launcher.pid, *agents]
 
@@ -166,39 +188,6 @@ class NsysSession:
                 )
         except OSError as error:
             raise NsysError(f"nsys {command} cannot be run: {error.strerror}") from error
-
-    def _find_agents(self) -> Iterator[int]:
-        """Find the process that nsys leaves running for a session, by its name on the command line."""
-        wanted = f"--session-name={self.name}".encode()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                with suppress(OSError):
-                    if wanted in (entry / "cmdline").read_bytes().split(b"\0"):
-                        yield int(entry.name)
-
-
-def _told_by_holder(
-    fifo: int, *, launcher: subprocess.Popen[bytes], last_words: Callable[[], str], patience_s: float
-) -> dict[str, str]:
-    told = b""
-    deadline = time.monotonic() + patience_s
-    while not told.endswith(b"\n"):
-        if launcher.poll() is not None:
-            raise NsysError(
-                f"nsys launch ended with exit code {launcher.returncode}: {last_words()}; the training was not started"
-            )
-        if time.monotonic() > deadline:
-            raise _HangsError(
-                f"nsys launch did not start a program within {patience_s:.0f} s: {last_words()}; the training was not "
-                "started"
-            )
-        if select.select([fifo], [], [], _LOOK_S)[0]:
-            data = os.read(fifo, _AT_ONCE)
-            told += data
-            if not data:  # nobody has opened it for writing yet
-                time.sleep(_LOOK_S)
-    environment: dict[str, str] = json.loads(told)
-    return environment
 
 
 def _within(seconds: float, is_done: Callable[[], bool]) -> bool:

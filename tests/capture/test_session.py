@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from nsys_stub import nsys_stub
 
+from gapfinder.capture import registry
 from gapfinder.capture.command import CaptureOptions, CaptureRange
 from gapfinder.capture.launch import launch
 from gapfinder.capture.nsys import Nsys
@@ -100,7 +101,7 @@ def test_p53_p54_a_report_that_nsys_wrote_elsewhere_is_fetched(stub, monkeypatch
     monkeypatch.setenv("STUB", "elsewhere")
     captured = run(request("exit 0"), stub)
     assert names(captured) == ["report.nsys-rep"]
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not list((tmp_path / "tmp").glob("*.nsys-rep"))
 
 
 def test_p56_each_capture_of_a_repeated_range_is_a_session(stub, monkeypatch):
@@ -125,6 +126,38 @@ def test_a_training_that_nsys_never_started_is_told_from_one_that_failed(stub, m
     captured = run(request("exit 0"), stub)
     assert outcome_of(captured, request=request("")) is Outcome.NOT_STARTED
     assert "before the training started" in outcome_sentences(captured, request=request(""))[0]
+
+
+def test_a_registry_that_keeps_nsys_from_starting_is_removed_and_nsys_started_again(stub, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(registry, "_MAKING_S", 0.0)
+    file = registry.registry_file(nsys_at(stub))
+    file.write_bytes(bytes(8))
+    stub.write_text(stub.read_text().replace('if stub == "refuses"', f"if pathlib.Path({str(file)!r}).exists()"))
+    told: list[str] = []
+    captured = run(request("exit 3"), stub, told=told)
+    assert (captured.launched.exit_code, names(captured)) == (3, ["report.nsys-rep"])
+    assert told == [f"nsys could not start: {file} was left damaged. It is removed; starting nsys again"]
+
+
+def test_ctrl_c_ends_an_nsys_that_never_starts_the_training(stub):
+    stub.write_text(
+        stub.read_text().replace("child = subprocess", 'os.execlp("sleep", "sleep", "60")\n    child = subprocess')
+    )
+
+    def twice() -> None:
+        for _ in range(2):
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=twice).start()
+    told: list[str] = []
+    captured = run(request("exit 0"), stub, told=told)
+    assert captured.launched.nsys_killed_by is signal.SIGTERM
+    assert captured.launched.signals == (signal.SIGINT,)
+    assert told == ["the training has not started yet; Ctrl-C again ends nsys"]
+    (sentence,) = outcome_sentences(captured, request=request(""))
+    assert sentence == "nsys was ended by SIGTERM before the training started; its own words are above"
 
 
 def when_started(stub: Path, *, then: object) -> None:

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from gapfinder.capture import registry
 from gapfinder.capture.nsys import Nsys
 from gapfinder.errors import NsysError
 from gapfinder.watch import session as sessions
@@ -41,6 +42,31 @@ def test_a_launch_that_hangs_is_tried_twice_more(tmp_path):
     hung = tmp_path / "hung"
     session = opened(tmp_path, f"echo >> {hung}; if [ $(wc -l < {hung}) -lt 3 ]; then exec sleep 60; fi\n{RUN}")
     assert hung.read_text() == "\n" * 3
+    assert session.environment == {"TRACED_BY": "stub"}
+    session.close()
+
+
+def test_a_damaged_registry_is_removed_before_the_next_try(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(registry, "_MAKING_S", 0.0)
+    file = tmp_path / "NSys-2022.4.2.1"
+    file.write_bytes(bytes(8))
+    session = opened(tmp_path, f"if [ -e {file} ]; then exec sleep 60; fi\n{RUN}")
+    assert session.environment == {"TRACED_BY": "stub"}
+    session.close()
+
+
+def test_where_it_stays_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "_OPENINGS_S", (0.2,))
+    monkeypatch.setattr(registry, "_SHARED_MEMORY", tmp_path)
+    (tmp_path / "NSys-2022.4.2.1").write_bytes(bytes(8))
+    with pytest.raises(NsysError, match=r"End all processes of nsys, remove .*/NSys-2022.4.2.1, and try again"):
+        opened(tmp_path, "exec sleep 60\n")
+
+
+def test_a_launch_that_ends_is_tried_again(tmp_path):
+    ended = tmp_path / "ended"
+    session = opened(tmp_path, f"echo >> {ended}; if [ $(wc -l < {ended}) -lt 2 ]; then exit 1; fi\n{RUN}")
     assert session.environment == {"TRACED_BY": "stub"}
     session.close()
 
