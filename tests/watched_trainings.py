@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gapfinder.watch.model import WatchState
 
 ROOT = Path(__file__).parents[1]
-PATIENCE_S = 60
+PATIENCE_S = 120
 # It waits to be told to go, and leaves its exit code where its parent cannot lose it.
 TRAINING = """
 import atexit, os, signal, sys, time
@@ -35,7 +35,7 @@ signal.signal(signal.SIGTERM, lambda *_: end(33))
 signal.signal(signal.SIGINT, lambda *_: end(34))
 print("training", flush=True)
 Path("pid").write_text(str(os.getpid()))
-for _ in range(6000):
+for _ in range(12000):
     if Path("go").exists():
         print("trained", flush=True)
         end(int(sys.argv[1]))

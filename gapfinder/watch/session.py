@@ -75,6 +75,7 @@ class NsysSession:
         """
         self.name = f"gapfinder-{os.getpid()}-{os.urandom(4).hex()}"
         self._nsys, self._options, self._log = nsys, options, log
+        self._said_before = log.stat().st_size if log.exists() else 0
         self._fifo: int | None = None
         self._launcher: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="gapfinder-watch-"))
@@ -119,7 +120,7 @@ class NsysSession:
     def last_words(self) -> str:
         """Return what nsys said last, in one line."""
         try:
-            text = self._log.read_bytes()[-_LAST_WORDS:].decode(errors="replace")
+            text = self._log.read_bytes()[self._said_before :][-_LAST_WORDS:].decode(errors="replace")
         except OSError:
             text = ""
         return " ".join("".join(c if c.isprintable() else " " for c in text).split()) or "it said nothing"
