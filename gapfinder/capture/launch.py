@@ -26,6 +26,7 @@ _GRACE_S = 30.0
 _LOOK_S, _WATCH_S = 0.02, 0.25
 _FIRST_WORD_S, _NEXT_WORD_S = 1.0, 15.0
 _DRAIN_S = 2.0
+_LEAVE_S = 1.0
 _SIGNALLED = 128
 
 
@@ -91,7 +92,7 @@ def launch(
     for chatter in (out, err):
         chatter.join(_DRAIN_S)
     is_started = watch.training is not None or bool(out.reports or out.streams)
-    if not is_started and killed_by is None:
+    if not is_started:
         _end_agents(process.pid)
     return Launched(
         started_at=started_at,
@@ -106,9 +107,22 @@ def launch(
 
 def _end_agents(nsys: int) -> None:
     """End what an nsys that could not start has left; it calls its session profile-PROGRAM-PID."""
-    for agent in agents_of(lambda name: name.startswith("profile-") and name.endswith(f"-{nsys}")):
-        with suppress(OSError):
-            os.kill(agent, signal.SIGKILL)
+
+    def left() -> list[int]:
+        agents = agents_of(lambda name: name.startswith("profile-") and name.endswith(f"-{nsys}"))
+        return [agent for agent in agents if is_alive(agent)]
+
+    for number in (0, signal.SIGTERM, signal.SIGKILL):  # at first it may end by itself
+        for agent in left():
+            with suppress(OSError):
+                os.kill(agent, number)
+        deadline = time.monotonic() + _LEAVE_S
+        while left():
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 def _listen(stream: IO[bytes] | None, *, sink: int) -> Chatter:

@@ -29,10 +29,18 @@ def training_process(nsys: int) -> int | None:
     ahead = sorted(children.get(nsys, []))
     while ahead:
         process = ahead.pop(0)
-        if not names[process].startswith(_OF_NSYS):
+        if not names[process].startswith(_OF_NSYS) and not _is_nsys(process):
             return process
         ahead += sorted(children.get(process, []))
     return None
+
+
+def _is_nsys(process: int) -> bool:
+    """Return whether it runs nsys's program: what nsys forks has the name of one of its threads until it has begun."""
+    try:
+        return os.readlink(_PROC / str(process) / "exe").rpartition("/")[2].startswith(_OF_NSYS)  # noqa: PTH115
+    except OSError:
+        return False
 
 
 def is_alive(process: int) -> bool:

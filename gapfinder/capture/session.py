@@ -110,11 +110,15 @@ def run_training(
     before = streams_there()
     is_nsys = not request.is_per_rank
     with shared_lock(nsys, environment={**os.environ, **environment}):
+        if request.is_per_rank and mend_registry(nsys):  # afterwards nobody could tell that no rank was started
+            tell(f"{registry_file(nsys)} was left damaged; it is removed")
         launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
-        if is_nsys and not launched.is_started and not launched.signals and mend_registry(nsys):
+        is_refused = is_nsys and not launched.is_started and bool(launched.exit_code) and not launched.signals
+        if is_refused and mend_registry(nsys):
             tell(f"nsys could not start: {registry_file(nsys)} was left damaged. It is removed; starting nsys again")
             launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
-    orphans = () if launched.nsys_killed_by is None else orphaned_streams(before, folder=folder)
+    is_orphaned = launched.is_started and launched.nsys_killed_by is not None
+    orphans = orphaned_streams(before, folder=folder) if is_orphaned else ()
     return Captured(
         folder=folder,
         warnings=warnings,

@@ -131,8 +131,8 @@ class NsysSession:
             os.close(self._fifo)  # which ends the holder, and with it the session
             self._fifo = None
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._end_launcher(_CLOSING_S if patience_s is None else patience_s)
-        self._lock.close()
+        with self._lock:
+            self._end_launcher(_CLOSING_S if patience_s is None else patience_s)
 
     def _told_by_holder(self, fifo: int, *, launcher: subprocess.Popen[bytes], patience_s: float) -> dict[str, str]:
         told = b""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -72,9 +77,59 @@ def test_on_another_file_system_the_lock_is_shared_while_it_lasts(common, own, m
         raise OSError
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    with registry.shared_lock(NSYS, environment={"TMPDIR": str(own)}):
+    environment = {"TMPDIR": str(own)}
+    first = registry.shared_lock(NSYS, environment=environment)
+    with first, registry.shared_lock(NSYS, environment=environment):
         assert (own / LOCK).readlink() == common / LOCK
     assert not os.path.lexists(own / LOCK)
+
+
+def test_a_link_stays_while_somebody_uses_it_whoever_ends_first(common, own, monkeypatch):
+    def refuse(*_words: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    first, second = ExitStack(), ExitStack()
+    for use in (first, second):
+        use.enter_context(registry.shared_lock(NSYS, environment={"TMPDIR": str(own)}))
+    first.close()
+    assert (own / LOCK).samefile(common / LOCK)
+    second.close()
+    assert not os.path.lexists(own / LOCK)
+
+
+def test_a_link_that_cannot_be_removed_is_left(common, own, monkeypatch):
+    def refuse(*_words: object, **_named: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with registry.shared_lock(NSYS, environment={"TMPDIR": str(own)}):
+        monkeypatch.setattr(Path, "unlink", refuse)
+    assert (own / LOCK).is_symlink()
+
+
+def test_two_that_link_at_once_leave_nothing_beside_it(common, own, monkeypatch):
+    link = Path.hardlink_to
+
+    def at_once(new: Path, lock: Path) -> None:
+        link(own / LOCK, lock)  # somebody else's, between our look and ours
+        link(new, lock)
+
+    monkeypatch.setattr(Path, "hardlink_to", at_once)
+    with registry.shared_lock(NSYS, environment={"TMPDIR": str(own)}):
+        assert [path.name for path in (own / LOCK).parent.iterdir()] == [(own / LOCK).name]
+
+
+def test_what_was_there_before_keeps_its_mode_and_no_link_is_followed(common, own, tmp_path):
+    private, never = tmp_path / "private", tmp_path / "never"
+    (private / "nsight_systems").mkdir(parents=True)
+    private.chmod(0o700)
+    (common / "nvidia").symlink_to(private)
+    (common / LOCK).symlink_to(never)
+    with registry.shared_lock(NSYS, environment={"TMPDIR": str(own)}):
+        pass
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert not never.exists()
 
 
 @pytest.mark.parametrize("environment", [{}, {"TMPDIR": ""}, {"TMPDIR": "/dev/null/nowhere"}])
@@ -112,6 +167,49 @@ def test_a_registry_that_is_being_made_stays(file):
     assert not registry.mend_registry(NSYS)
     maker.join()
     assert file.exists()
+
+
+_WAITING = """
+import fcntl, sys, time
+registry, lock = open(sys.argv[1]), open(sys.argv[2], "r+b")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+if sys.argv[3] == "has found it whole":
+    registry.close()
+print(flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def an_nsys(file: Path, common: Path, *, state: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Something that has the lock, as an nsys in this state has it."""
+    words = (sys.executable, "-c", _WAITING, file, common / LOCK, state)
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("is_removed_before", [False, True])
+def test_an_nsys_that_waits_for_good_with_the_lock_is_ended(file, common, monkeypatch, is_removed_before):
+    monkeypatch.setattr(registry, "_LOCK_S", 0.2)
+    file.write_bytes(DAMAGED)
+    with an_nsys(file, common, state="waits") as waiting:
+        if is_removed_before:
+            file.unlink()
+        assert registry.mend_registry(NSYS)
+        assert waiting.wait(5) == -signal.SIGKILL
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(("content", "state"), [(WHOLE, "waits"), (DAMAGED, "has found it whole")])
+def test_an_nsys_that_is_only_slow_is_not_ended(file, common, monkeypatch, content, state):
+    monkeypatch.setattr(registry, "_LOCK_S", 0.2)
+    file.write_bytes(content)
+    with an_nsys(file, common, state=state) as slow:
+        assert registry.mend_registry(NSYS) == (content == DAMAGED)
+        assert slow.poll() is None
 
 
 @pytest.mark.nsys

@@ -7,6 +7,7 @@ import signal
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from gapfinder.capture.command import CaptureOptions, CaptureRange
 from gapfinder.capture.launch import launch
 from gapfinder.capture.nsys import Nsys
 from gapfinder.capture.outcome import Outcome, outcome_of, outcome_sentences
+from gapfinder.capture.proc import is_alive
 from gapfinder.capture.session import Captured, RunRequest, dry_run, run_training
 from gapfinder.errors import InputError
 from gapfinder.training.environment import CaptureWindow
@@ -138,6 +140,66 @@ def test_a_registry_that_keeps_nsys_from_starting_is_removed_and_nsys_started_ag
     captured = run(request("exit 3"), stub, told=told)
     assert (captured.launched.exit_code, names(captured)) == (3, ["report.nsys-rep"])
     assert told == [f"nsys could not start: {file} was left damaged. It is removed; starting nsys again"]
+
+
+def test_a_training_that_was_too_quick_to_be_seen_is_not_run_twice(stub, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(registry, "_MAKING_S", 0.0)
+    registry.registry_file(nsys_at(stub)).write_bytes(bytes(8))
+    stub.write_text(stub.read_text().replace('if stub == "refuses":', "if True:\n        sys.exit(0)\n    if False:"))
+    told: list[str] = []
+    run(request("exit 0"), stub, told=told)
+    assert told == []
+
+
+def test_before_an_nsys_in_each_rank_a_damaged_registry_is_removed(stub, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(registry, "_MAKING_S", 0.0)
+    file = registry.registry_file(nsys_at(stub))
+    file.write_bytes(bytes(8))
+    torchrun = tmp_path / "torchrun"
+    torchrun.write_text(f"#!/bin/sh\n[ ! -e {file} ]\n")
+    torchrun.chmod(0o755)
+    told: list[str] = []
+    wanted = replace(request("exit 0"), training=(str(torchrun), "train.py"), is_per_rank=True)
+    captured = run(wanted, stub, told=told)
+    assert captured.launched.exit_code == 0
+    assert told == [f"{file} was left damaged; it is removed"]
+
+
+_AGENT = """
+    agent = ("import sys, time; print(flush=True); time.sleep(60)", f"--session-name=profile-sh-{os.getpid()}")
+    (here / "nsys-agent").symlink_to(sys.executable)
+    agent = subprocess.Popen([here / "nsys-agent", "-c", *agent], stdout=subprocess.PIPE, start_new_session=True)
+    agent.stdout.readline()
+    (here / "agent.pid").write_text(str(agent.pid))
+    os.execlp("sleep", "sleep", "60") if stub == "hangs" else sys.exit(1)
+    child = subprocess"""
+
+
+@pytest.mark.parametrize("what", ["refuses to start", "hangs"])
+def test_nothing_of_an_nsys_that_started_no_training_is_left(stub, tmp_path, monkeypatch, what):
+    monkeypatch.setenv("STUB", what)
+    stub.write_text(stub.read_text().replace("    child = subprocess", _AGENT))
+    agent = stub.parent / "agent.pid"
+
+    def twice() -> None:
+        while not agent.exists() or not agent.read_text():
+            time.sleep(0.05)
+        (tmp_path / "tmp" / "of-somebody-else.qdstrm").write_bytes(b"a capture")
+        for _ in range(2 if what == "hangs" else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=twice)
+    thread.start()
+    captured = run(request("exit 0"), stub)
+    thread.join()
+    deadline = time.monotonic() + 5
+    while is_alive(int(agent.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(int(agent.read_text()))
+    assert names(captured) == []
 
 
 def test_ctrl_c_ends_an_nsys_that_never_starts_the_training(stub):
