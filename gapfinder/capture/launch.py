@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from gapfinder.capture.chatter import Chatter
-from gapfinder.capture.proc import agents_of, is_alive, training_process
+from gapfinder.capture.proc import agents_of, end_all, is_alive, training_process
 from gapfinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,20 +109,9 @@ def _end_agents(nsys: int) -> None:
     """End what an nsys that could not start has left; it calls its session profile-PROGRAM-PID."""
 
     def left() -> list[int]:
-        agents = agents_of(lambda name: name.startswith("profile-") and name.endswith(f"-{nsys}"))
-        return [agent for agent in agents if is_alive(agent)]
+        return agents_of(lambda name: name.startswith("profile-") and name.endswith(f"-{nsys}"))
 
-    for number in (0, signal.SIGTERM, signal.SIGKILL):  # at first it may end by itself
-        for agent in left():
-            with suppress(OSError):
-                os.kill(agent, number)
-        deadline = time.monotonic() + _LEAVE_S
-        while left():
-            if time.monotonic() > deadline:
-                break
-            time.sleep(_LOOK_S)
-        else:
-            return
+    end_all(left, patience_s=_LEAVE_S, grace_s=_LEAVE_S)
 
 
 def _listen(stream: IO[bytes] | None, *, sink: int) -> Chatter:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
 _PROC = Path("/proc")
 _OF_NSYS = ("nsys", "QdstrmImporter")
+_LOOK_S = 0.05
 _SESSION = "--session-name="
 
 
@@ -49,14 +52,29 @@ def is_alive(process: int) -> bool:
     return found is not None and found[2] not in ("Z", "X")
 
 
-def agents_of(is_session: Callable[[str], bool]) -> Iterator[int]:
-    """Find the processes that nsys leaves running for its sessions, by the session's name on their command line."""
+def agents_of(is_session: Callable[[str], bool]) -> list[int]:
+    """Return the processes that nsys has running for its sessions, by the session's name on their command line."""
+    found = []
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():
             with suppress(OSError):
                 words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")
                 if any(word.startswith(_SESSION) and is_session(word.removeprefix(_SESSION)) for word in words):
-                    yield int(entry.name)
+                    found.append(int(entry.name))
+    return [process for process in found if is_alive(process)]
+
+
+def end_all(left: Callable[[], Sequence[int]], *, patience_s: float, grace_s: float) -> None:
+    """Wait for processes to end; those that are left then are sent SIGTERM, and SIGKILL after that."""
+    for number, seconds in ((0, patience_s), (signal.SIGTERM, grace_s), (signal.SIGKILL, grace_s)):
+        for process in left():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
+        deadline = time.monotonic() + seconds
+        while left() and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+        if not left():
+            return
 
 
 def _stat(process: int) -> tuple[str, int, str] | None:

@@ -162,7 +162,12 @@ def _end_use(other: Path, use: int) -> None:
 @contextmanager
 def _locked(lock: Path) -> Iterator[int | None]:
     """Have nsys's lock, or, where nobody gives it back in time, go on without it; gives the process that has it."""
-    with lock.open("r+b") as file:
+    try:
+        file = lock.open("r+b")
+    except FileNotFoundError:  # then nobody has it
+        yield None
+        return
+    with file:
         if _wait_for(lambda: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)):
             yield None
             return

@@ -11,7 +11,6 @@ import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,13 +19,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapfinder.capture.proc import agents_of, is_alive
+from gapfinder.capture.proc import agents_of, end_all, is_alive
 from gapfinder.capture.registry import mend_registry, registry_file, shared_lock
 from gapfinder.errors import NsysError
 from gapfinder.watch.holder import __file__ as holder_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gapfinder.capture.nsys import Nsys
     from gapfinder.watch.nsys_options import SessionOptions
@@ -132,7 +131,7 @@ class NsysSession:
             self._fifo = None
         shutil.rmtree(self._folder, ignore_errors=True)
         with self._lock:
-            self._end_launcher(_CLOSING_S if patience_s is None else patience_s)
+            end_all(self._left, patience_s=_CLOSING_S if patience_s is None else patience_s, grace_s=_GRACE_S)
 
     def _told_by_holder(self, fifo: int, *, launcher: subprocess.Popen[bytes], patience_s: float) -> dict[str, str]:
         told = b""
@@ -157,22 +156,9 @@ class NsysSession:
             f"nsys launch {what}: {self.last_words()}; the training was not started{advice if is_hanging else ''}"
         )
 
-    def _end_launcher(self, patience_s: float) -> None:
-        if self._launcher is None:
-            return
-        with suppress(subprocess.TimeoutExpired):
-            self._launcher.wait(patience_s)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for process in self._left():
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(process, number)
-            if _within(_GRACE_S, lambda: not self._left()):
-                return
-
     def _left(self) -> list[int]:
         """Return what still runs of it."""
-        agents = [agent for agent in agents_of(self.name.__eq__) if is_alive(agent)]
-        launcher = self._launcher
+        agents, launcher = agents_of(self.name.__eq__), self._launcher
         return agents if launcher is None or launcher.poll() is not None else [launcher.pid, *agents]
 
     def _run(self, command: str, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -189,10 +175,3 @@ class NsysSession:
                 )
         except OSError as error:
             raise NsysError(f"nsys {command} cannot be run: {error.strerror}") from error
-
-
-def _within(seconds: float, is_done: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (done := is_done()) and time.monotonic() < deadline:
-        time.sleep(_LOOK_S)
-    return done

@@ -152,6 +152,13 @@ def test_a_damaged_registry_is_removed(file, content):
     assert not file.exists()
 
 
+def test_a_damaged_registry_is_removed_where_nobody_has_made_a_lock(file, common):
+    (common / LOCK).unlink()
+    file.write_bytes(DAMAGED)
+    assert registry.mend_registry(NSYS)
+    assert not file.exists()
+
+
 def test_a_whole_registry_stays_and_none_is_none(file):
     file.write_bytes(WHOLE)
     assert not registry.mend_registry(NSYS)

@@ -31,6 +31,7 @@ def stub(tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(registry, "_TEMPORARY", tmp_path / "tmp")
     return nsys_stub(tmp_path / "bin")
 
 

@@ -25,9 +25,10 @@ def opened(folder, script: str):
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch):
+def _impatient(tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "_OPENINGS_S", (1.0, 1.0, 4.0))
     monkeypatch.setattr(sessions, "_CLOSING_S", 0.5)
+    monkeypatch.setattr(registry, "_TEMPORARY", tmp_path / "tmp")
 
 
 def test_what_nsys_sets_is_told_and_nothing_else(tmp_path):
