@@ -10,9 +10,9 @@ demo: .venv/installed ## analyse a bundled profile whose communication is not hi
 	$(BIN)/gapfinder analyze sample_profiles/broken_overlap.sqlite
 	$(BIN)/gapfinder dashboard sample_profiles/*.sqlite
 
-test: .venv/tools ## everything CI runs; many tests wait for something, so there is one process more than there are cores
+test: .venv/tools ## everything CI runs, the checks of `make lint` beside the tests
 	@mkdir -p build; $(MAKE) lint >build/lint.txt 2>&1 & lint=$$!; \
-	$(BIN)/pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal; tests=$$?; \
+	$(BIN)/pytest --numprocesses auto --dist worksteal; tests=$$?; \
 	wait $$lint; lint=$$?; cat build/lint.txt; exit $$((tests | lint))
 
 lint: .venv/tools ## style, types and the import contracts
