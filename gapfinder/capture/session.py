@@ -111,11 +111,11 @@ def run_training(
     is_nsys = not request.is_per_rank
     with shared_lock(nsys, environment={**os.environ, **environment}):
         if request.is_per_rank and mend_registry(nsys):  # afterwards nobody could tell that no rank was started
-            tell(f"{registry_file(nsys)} was left damaged; it is removed")
+            tell(f"what another nsys left of {registry_file(nsys)} is out of the way")
         launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
         is_refused = is_nsys and not launched.is_started and bool(launched.exit_code) and not launched.signals
         if is_refused and mend_registry(nsys):
-            tell(f"nsys could not start: {registry_file(nsys)} was left damaged. It is removed; starting nsys again")
+            tell(f"what another nsys left of {registry_file(nsys)} kept nsys from starting; it is gone, a second try")
             launched = launch(words, environment=environment, is_nsys=is_nsys, tell=tell)
     is_orphaned = launched.is_started and launched.nsys_killed_by is not None
     orphans = orphaned_streams(before, folder=folder) if is_orphaned else ()

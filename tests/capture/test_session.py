@@ -140,7 +140,7 @@ def test_a_registry_that_keeps_nsys_from_starting_is_removed_and_nsys_started_ag
     told: list[str] = []
     captured = run(request("exit 3"), stub, told=told)
     assert (captured.launched.exit_code, names(captured)) == (3, ["report.nsys-rep"])
-    assert told == [f"nsys could not start: {file} was left damaged. It is removed; starting nsys again"]
+    assert told == [f"what another nsys left of {file} kept nsys from starting; it is gone, a second try"]
 
 
 def test_a_training_that_was_too_quick_to_be_seen_is_not_run_twice(stub, tmp_path, monkeypatch):
@@ -165,7 +165,7 @@ def test_before_an_nsys_in_each_rank_a_damaged_registry_is_removed(stub, tmp_pat
     wanted = replace(request("exit 0"), training=(str(torchrun), "train.py"), is_per_rank=True)
     captured = run(wanted, stub, told=told)
     assert captured.launched.exit_code == 0
-    assert told == [f"{file} was left damaged; it is removed"]
+    assert told == [f"what another nsys left of {file} is out of the way"]
 
 
 _AGENT = """

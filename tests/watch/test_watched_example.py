@@ -74,10 +74,10 @@ def test_each_fault_is_captured_once_and_its_cause_is_named(tmp_path):
 
 def test_a_healthy_training_is_not_captured(tmp_path):
     faults = {"slow-data-at": 9999, "slow-rank-at": 9999, "device-ms": 6}
-    training = (*TORCHRUN, *arguments(steps=600, **faults))
+    training = (*TORCHRUN, *arguments(steps=1000, **faults))
     with watching(tmp_path, "--healthy-at", "0", training=training) as watch:
         out, _ = watch.process.communicate(timeout=2 * PATIENCE_S)
     assert watch.state().captures == ()
     assert watch.state().usual_ns > 6_000_000
     assert "No captures" in out
-    assert sum(row.steps for row in watch.record().times if row.rank == 0) == 599
+    assert sum(row.steps for row in watch.record().times if row.rank == 0) == 999
